@@ -5,12 +5,12 @@ import pandas as pd
 from workflow_src.answers.facts import KEY
 from workflow_src.common.case import PHASES
 from workflow_src.paper.number import Numbers, to, within
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, keyed
 
 
 def energy(run: Run) -> pd.DataFrame:
     """By case and phase `joules` of a step and `per_token` (mJ), with their ends."""
-    rows = run.numbers("timings").drop_duplicates(KEY).set_index(KEY)
+    rows = keyed(run.numbers("timings"), KEY)
     ends = [rows[f"joules_{end}"] for end in ("least", "most")]
     joules = within(rows["joules_per_step"], *ends)
     a_token = [to(each / rows["tokens_per_step"], "mJ") for each in (joules, *ends)]

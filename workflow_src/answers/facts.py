@@ -16,7 +16,7 @@ from workflow_src.common.words import STATES
 from workflow_src.paper import written
 from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
-from workflow_src.paper.run import Run, facets, matrices, ordered
+from workflow_src.paper.run import Run, facets, keyed, matrices, ordered
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
@@ -49,7 +49,7 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
         {"unprofiled": plain, "busy": steps.combine_first(over(rows, "case", "ms"))}
     )
     made = named(made.reindex(run.cases.index))
-    made["busy"] = made["busy"].where(captured(run, phase) == "ok", NAN)
+    made["busy"] = made["busy"].where(captured(run, phase) == "ok")
     status = states(run, phase)
     status = status.mask((status == "ok") & made["unprofiled"].isna(), "not_measured")
     works = to(made["busy"] / made["unprofiled"], "share")
@@ -63,7 +63,7 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
         waits=waits,
         state=state,
         launches=launches,
-        per_launch=to((found["busy"] / launches).where(on_gpu, NAN), "us"),
+        per_launch=to((found["busy"] / launches).where(on_gpu), "us"),
         products=product_share(rows),
         profiled_state=captured(run, phase, "ranges"),
     )
@@ -79,15 +79,15 @@ def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
     every = pd.concat({name: phase(run, name) for name in names}, names=["phase"])
     order = pd.MultiIndex.from_product([run.cases.index, names], names=KEY)
     found = every.swaplevel().rename_axis(KEY).reindex(order)
-    timed = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(order)
+    timed = keyed(run.numbers("timings"), KEY).reindex(order)
     several = (timed["processes"] > 1).astype(bool)
-    made = {name: timed[f"{name}_ms"].where(several, NAN) for name in ("fastest", "slowest")}
+    made = {name: timed[f"{name}_ms"].where(several) for name in ("fastest", "slowest")}
     ratio = timed["replayed_median_ms"] / found["busy"]
     same = (timed["replay_status"] == "ok") & ~(ratio < REPLAY_AT_LEAST).astype(bool)
-    made["replayed"] = timed["replayed_median_ms"].where(same, NAN)
+    made["replayed"] = timed["replayed_median_ms"].where(same)
     steps = run["ranges"][run["ranges"]["path"] == run["ranges"]["phase"]]
     profiled = over(steps, KEY, "host_ms", "median").reindex(order)
-    made["profiled"] = profiled.where(found["profiled_state"].isin(["ok", "no_activity"]), NAN)
+    made["profiled"] = profiled.where(found["profiled_state"].isin(["ok", "no_activity"]))
     found = found.join(named(pd.DataFrame(made, order, dtype=object)))
     found = found.join(timed[timed.columns.difference(found.columns, sort=False)])
     return found.assign(
@@ -118,7 +118,7 @@ def shown(cells: pd.Series, state: pd.Series) -> pd.Series:
 
 def states(run: Run, phase: str) -> pd.Series:
     """By case whether a phase was timed: "ok", or why not, a key of STATES."""
-    timed = run.of_phase("timings", phase).drop_duplicates("case").set_index("case")["status"]
+    timed = keyed(run.of_phase("timings", phase), "case")["status"]
     return timed.reindex(run.cases.index, fill_value="not_measured")
 
 
@@ -192,7 +192,7 @@ def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
     less than FEW_FLOPS of a matrix product's TFLOP/s in the slowest precision, whose units
     elementwise work has. Above CACHED, much moves within caches, so that this isn't told."""
     of_memory, of_peak = rate / memory(run), computes / of(peaks(run), "min")
-    told = of_memory.where(of_peak.notna() & ~(of_memory > CACHED).astype(bool), NAN)
+    told = of_memory.where(of_peak.notna() & ~(of_memory > CACHED).astype(bool))
     rule = f"GB/s / memory's >= {MEMORY_BOUND:.0%}, and TFLOP/s / a product's < {FEW_FLOPS:.0%}"
     return holds(told, (of_memory >= MEMORY_BOUND) & (of_peak < FEW_FLOPS), rule)
 

@@ -15,7 +15,7 @@ from workflow_src.common.thresholds import (
     THROTTLED_BEYOND,
 )
 from workflow_src.paper.number import NAN, Number, Numbers, over
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, keyed
 
 THROTTLED, SHARED = "device throttled", "device shared"
 BUSY, CHANGED = "machine busy", "host's speed changed"
@@ -35,7 +35,7 @@ def conditions(run: Run) -> pd.DataFrame:
     other way around. elsewhere: the host of the capture, if it is another.
     """
     texts, rows = run["environments"], run.numbers("environments")
-    case, by_case = texts["case"], run["captures"].drop_duplicates("case").set_index("case")
+    case, by_case = texts["case"], keyed(run["captures"], "case")
     captured = case.map(by_case["host_id"]).astype(object).fillna("")
     other = (captured != texts["host_id"]) & (captured != "") & (texts["host_id"] != "")
     ratios = {n: rows[f"{n}_after"] / rows[f"{n}_before"] for n in HOST_SPEEDS}
@@ -48,7 +48,7 @@ def conditions(run: Run) -> pd.DataFrame:
             "case": case,
             "device": texts["device"],
             "why_throttled": reasons(texts["throttled"], capped),
-            "capped": capped.where((capped > THROTTLED_BEYOND).astype(bool), NAN),
+            "capped": capped.where((capped > THROTTLED_BEYOND).astype(bool)),
             "changed": rows["host_change_most"].fillna(largest(pd.DataFrame(ratios))),
             "changed_processes": rows["host_changed_processes"],
             "launch_us": rows["host_launch_us_before"],
@@ -72,11 +72,11 @@ def warned(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
         (BUSY, "load", BUSY_LOAD),
         (CHANGED, "changed", HOST_CHANGED),
     ):
-        told[name] = (rows[column] > limit).astype(object).where(rows[column].notna(), NAN)
-    told[NOT_LOCKED] = (rows["locks"] == "False").astype(object).where(rows["locks"] != "", NAN)
+        told[name] = (rows[column] > limit).astype(object).where(rows[column].notna())
+    told[NOT_LOCKED] = (rows["locks"] == "False").astype(object).where(rows["locks"] != "")
     told[OVERLAPPED] = (rows["meanwhile"] != "").astype(object)
     spoiled = rows["case"].map(disturbed(run)).astype(object)
-    told[DISTURBED] = spoiled.where(rows["device"] == "cpu", NAN)
+    told[DISTURBED] = spoiled.where(rows["device"] == "cpu")
     told[ELSEWHERE] = (rows["elsewhere"] != "").astype(object)
     brought = bool((run["plan"]["workload"] != "").any())
     told[NOT_FINITE] = (rows["not_finite"] != "").astype(object) if brought else NAN

@@ -18,9 +18,9 @@ from workflow_src.common.arguments import Parser, existing_folder
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.common.errors import StageError, one_sentence
-from workflow_src.paper.number import NAN, over, within
+from workflow_src.paper.number import over, within
 from workflow_src.paper.plain import SCHEMA, file_of, told
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, keyed
 
 TIMES = {
     "replayed_ms": "replayed", "profiled_ms": "profiled", "memory_gib": "memory",
@@ -78,11 +78,11 @@ def times(run: Run, cards: pd.DataFrame) -> pd.DataFrame:
     steps = steps[(steps["path"] == steps["phase"]) & (steps["busy_ms"] > 0)]
     device = (over(steps, KEY, "busy_ms", how) for how in ("median", "min", "max"))
     busy, *ends = (each.reindex(cards.index).astype(object) for each in device)
-    timed = run["timings"].drop_duplicates(KEY).set_index(KEY)["status"]
+    timed = keyed(run["timings"], KEY)["status"]
     made = {
         "status": timed.reindex(cards.index, fill_value="not_measured"),
         "unprofiled_ms": within(cards["unprofiled"], cards["fastest"], cards["slowest"]),
-        "device_ms": within(busy, *ends).where(cards["busy"].notna(), NAN),
+        "device_ms": within(busy, *ends).where(cards["busy"].notna()),
         **{name: cards[column] for name, column in TIMES.items()},
     }
     return pd.DataFrame(made, cards.index, dtype=object).reset_index()

@@ -84,8 +84,8 @@ class Run:
     @cached_property
     def cases(self) -> pd.DataFrame:
         """A row per case: its AXES as texts, "" of a context that it hasn't, and `label`."""
-        every = pd.concat([self[name][["case", *AXES]] for name in ("timings", "captures")])
-        every = every.drop_duplicates("case").set_index("case")
+        tables = [self[name][["case", *AXES]] for name in ("timings", "captures")]
+        every = keyed(pd.concat(tables), "case")
         for name in [name for name in AXES if every[name].dtype == float]:
             every[name] = every[name].map("{:.0f}".format).replace("nan", "").astype(object)
         every["context"] = every["context"].replace("0", "")
@@ -160,6 +160,11 @@ def _require_amounts(cells: pd.Series, check: str) -> None:
 def first(rows: pd.DataFrame) -> pd.Series:
     """The first row, or one in which all is missing."""
     return rows.iloc[0] if len(rows) else pd.Series(NAN, rows.columns, dtype=object)
+
+
+def keyed(rows: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
+    """The first row of each key, indexed by it."""
+    return rows.drop_duplicates(by).set_index(by)
 
 
 def wide(

@@ -104,7 +104,7 @@ def bound_by_memory(run: Run) -> Facts:
     `where`, if in one precision alone, and the share of that rate that they have there."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
-        known = cases["rate"].where(~disturbed(run)[cases.index], NAN)
+        known = cases["rate"].where(~disturbed(run)[cases.index])
         holds_of = memory_bound(run, known, cases["computes"])
         bounds = of(holds_of, "count")
         there = bounds == bounds and bounds.value

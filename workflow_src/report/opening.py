@@ -12,7 +12,7 @@ from workflow_src.common import words
 from workflow_src.common.case import LATER, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.paper.form import Both, Link
-from workflow_src.paper.number import NAN, of, over, to
+from workflow_src.paper.number import of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
 from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
@@ -104,7 +104,7 @@ def how_sure(run: Run) -> dict[str, Any]:
     steps = steps[~steps["case"].map(spoiled).eq(True)]
     ends = [over(steps, ["case", "phase"], "busy_ns", how) for how in ("max", "min", "median")]
     ratios = timed["slowest"] / timed["fastest"]
-    differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
+    differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool))
     rows = conditions(run)
     warnings = warned(run, rows).eq(True)
     processes = timed.groupby("case")["processes"].max()

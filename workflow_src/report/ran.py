@@ -14,7 +14,7 @@ from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.model.flops import parameter_count
 from workflow_src.paper.form import is_missing
 from workflow_src.paper.number import Number, to
-from workflow_src.paper.run import Run, ordered
+from workflow_src.paper.run import Run, keyed, ordered
 from workflow_src.paper.written import Facts, main
 
 SIZE = ("d_model", "d_ff", "layers", "heads")
@@ -128,7 +128,7 @@ def missing(run: Run) -> pd.DataFrame:
         plain, profiled = states(run, phase), captured(run, phase)
         rows = pd.DataFrame({"unprofiled": plain, "profiled": profiled, "phase": phase})
         found.append(rows[(plain != "ok") | (profiled != "ok")])
-    why = run["timings"].drop_duplicates(KEY).set_index(KEY)["reason"]
+    why = keyed(run["timings"], KEY)["reason"]
     rows = pd.concat(found).rename_axis("case").reset_index().join(why, on=KEY)
     kinds = ["unprofiled", "profiled"]
     unknown = (rows[kinds] == "not_measured").any(axis=1)

@@ -2,12 +2,18 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import components_of, kernels, phases, size_and_context, stack
+from workflow_src.answers.facts import (
+    PRODUCTS,
+    components_of,
+    kernels,
+    phases,
+    size_and_context,
+    stack,
+)
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN
 from workflow_src.paper.run import Run, facets
 from workflow_src.placing.kernel_words import changes_type
 
@@ -32,7 +38,7 @@ def parts(run: Run) -> pd.DataFrame:
     busy, whole = (steps[name].astype(float) for name in ("busy", "unprofiled"))
     found["everything else"] += (busy - found.sum(axis=1)).clip(lower=0)
     found["device idle"] = (whole - busy).clip(lower=0)
-    found = found.where(steps["works"].notna(), NAN)
+    found = found.where(steps["works"].notna())
     return found.assign(unprofiled=steps["told"], state=steps["state"])
 
 
@@ -54,7 +60,7 @@ def part(run: Run, rows: pd.DataFrame) -> pd.Series:
     by_operator = rows["family_only"].isna()
     softmax = pd.Series(components_of(run, rows), rows.index) == COMPONENTS["softmax"]
     names[(softmax | (rows["family"] == "softmax")) & by_operator] = "softmax"
-    names[rows["family"].isin(["gemm", "attention"])] = "matrix products"
+    names[rows["family"].isin(PRODUCTS)] = "matrix products"
     names[rows["path"].str.split("/").map(lambda path: "optimizer" in path)] = "optimizer"
     return names.rename("part")
 

@@ -11,16 +11,16 @@ from workflow_src.answers.cards.modules import modules
 from workflow_src.answers.cards.phases import phases
 from workflow_src.answers.change_first.chapter import marked
 from workflow_src.answers.change_first.savings import savings
-from workflow_src.answers.facts import memory, peaks, tables_of
+from workflow_src.answers.facts import PRODUCTS, memory, peaks, tables_of
 from workflow_src.answers.questions import CARDS
-from workflow_src.answers.top_kernel.tops import MULTIPLYING, PART, kernels_of, longest, tops
+from workflow_src.answers.top_kernel.tops import PART, kernels_of, longest, tops
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import PARTS
 from workflow_src.common.words import PHASES as IN_WORDS
 from workflow_src.common.words import PHASES_IN_PROSE as IN_PROSE
 from workflow_src.paper import written
-from workflow_src.paper.number import NAN, each, over, to
-from workflow_src.paper.run import Run, first
+from workflow_src.paper.number import each, over, to
+from workflow_src.paper.run import Run, first, keyed
 from workflow_src.paper.written import Facts
 
 TEMPLATE = "case_card.j2"
@@ -39,7 +39,7 @@ def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     mine = found[found["phase"] == IN_PROSE[PHASES[-1]]]
     cases = float(mine.index.nunique())
     one = mine["rank"] / mine["rank"]
-    mine = mine.assign(one=one, first=one.where(mine["leads"], NAN))
+    mine = mine.assign(one=one, first=one.where(mine["leads"]))
     every = mine.groupby([mine.index, "what"], sort=False).first().reset_index("what")
     sums = {"occurs": over(every, "what", "one"), "leads": over(every, "what", "first")}
     made = {n: each(s, partial(replace, unit=f"of {cases:.0f}")) for n, s in sums.items()}
@@ -81,15 +81,14 @@ def cards(run: Run) -> list[dict[str, Any]]:
 
 def by_part(run: Run) -> pd.DataFrame:
     """By case and part of a step, its tops, and what does most besides products."""
-    found, _ = tops(run)
     rows = kernels_of(run)
     whole = over(rows, PART, "ms")
-    others = rows[rows["kind"].isin(["kernel", "operator"]) & ~rows["family"].isin(MULTIPLYING)]
+    others = rows[rows["kind"].isin(["kernel", "operator"]) & ~rows["family"].isin(PRODUCTS)]
     mine = longest(others, "what")
     ms, calls = over(mine, PART, "ms"), over(mine, PART, "calls_per_step", unit="calls")
-    what = mine.drop_duplicates(PART).set_index(PART)["what"]
+    what = keyed(mine, PART)["what"]
     made = {"besides_what": what, "besides_calls": calls, "besides_share": to(ms / whole, "share")}
-    return found.join(pd.DataFrame(made, dtype=object))
+    return tops(run)[0].join(pd.DataFrame(made, dtype=object))
 
 
 def in_words(rows: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.common.words import PHASES as IN_WORDS
 from workflow_src.paper.form import Both
 from workflow_src.paper.markdown import escape as escape_markdown
-from workflow_src.paper.number import NAN, Numbers, each, over, to
+from workflow_src.paper.number import Numbers, each, over, to
 from workflow_src.paper.run import Run, down_to, tree_order
 
 KEY = ["case", "node"]
@@ -106,7 +106,7 @@ def rates(
     counted = (taken(multiplied) >= KNOWN * multiplies) & (multiplies > 0) & ~reads
     computes = to(summed(multiplied, "flops_per_step", "flops") / ms, "TFLOP/s")
     gb = summed(moved, "bytes_per_step", "bytes") / summed(moved, "ms", "ms")
-    return {"tflops": computes.where(counted, NAN), "gbs": to(gb, "GB/s").where(reads, NAN)}
+    return {"tflops": computes.where(counted), "gbs": to(gb, "GB/s").where(reads)}
 
 
 def products(run: Run, last: pd.Series) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.common.units import GIB
 from workflow_src.common.words import STATES
 from workflow_src.paper.number import NAN, Number, Numbers, added, each, named, over, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, keyed
 
 SOLD_GB = (16, 24, 40, 80, 141, 192)
 """GPUs' memory as sold, at 10^9 bytes a GB; what they have beyond is left to the CUDA context and
@@ -59,7 +59,7 @@ def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     causes = {name: f"idle_{name}_ns" for name in ("launch", "queued", *OTHER_IDLE)}
     made = {name: to(over(steps, KEY, col, "median"), "ms") for name, col in causes.items()}
     frame = pd.DataFrame(made, dtype=object).reindex(found.index)
-    frame = frame.where((found["device"] != "cpu") & frame["unexplained"].notna(), NAN)
+    frame = frame.where((found["device"] != "cpu") & frame["unexplained"].notna())
     waits = {"idle_launch": frame["launch"], "idle_queued": frame["queued"]}
     return pd.DataFrame(waits | {"idle_other": added(frame[[*OTHER_IDLE]])}, dtype=object)
 
@@ -109,7 +109,7 @@ def of_cases(cells: Numbers, found: pd.DataFrame) -> Numbers:
 
 def datasheet(run: Run) -> Numbers:
     """By case the dense peak of its GPU in its precision; NaN if not known."""
-    gpu = run["environments"].drop_duplicates("case").set_index("case")["gpu"]
+    gpu = keyed(run["environments"], "case")["gpu"]
     pairs = zip(gpu.reindex(run.cases.index).fillna(""), run.cases["precision"], strict=True)
     peaks = [peak_tflop_per_s(*pair) for pair in pairs]
     made = [Number(peak, "TFLOP/s", formula="datasheet") if peak else NAN for peak in peaks]

@@ -1,4 +1,4 @@
-"""(f): what to change first, and what that saves, by precision and by whether the GPU idles."""
+"""The answer to (f), by precision and by whether the GPU idles."""
 
 from typing import Any
 
@@ -121,10 +121,9 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
     gpu = cases["waits"].map({True: WAITS, False: WORKS})
     unknown = cases["state"].where(cases["state"] != STATES["ok"], UNKNOWN)
     names = cases["remedies"].fillna(NOTHING).str.replace("+", " + ")
-    first_of = names.map(lambda name: (name,))
     bold = names.map(lambda name: Both(f"**{name}**", f"<strong>{name}</strong>"))
-    first_of = first_of.where(~sure, bold)
-    cell = first_of.where(cases.index.isin(found["case"]), unknown)
+    cell = names.map(lambda name: (name,)).where(~sure, bold)
+    cell = cell.where(cases.index.isin(found["case"]), unknown)
     told = cases["works"].notna() & (cases["device"] != "cpu")
     return cases.assign(gpu=gpu.where(told, ""), cell=cell, sure=sure)
 

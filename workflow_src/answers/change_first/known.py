@@ -15,8 +15,8 @@ from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZER
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.remedies import GRAPH, REMEDIES
 from workflow_src.common.thresholds import BUSY_LOAD
-from workflow_src.paper.number import NAN, Numbers, each, named, of
-from workflow_src.paper.run import AXES, Run
+from workflow_src.paper.number import Numbers, each, named, of
+from workflow_src.paper.run import AXES, Run, keyed
 
 PLAIN_TIME, TIME = ("plain", "plain_low", "plain_high"), ("time", "low", "high")
 REPLAYED = ("replayed", "replayed_low", "replayed_high")
@@ -46,10 +46,9 @@ def known(run: Run) -> pd.DataFrame:
     timed, others, studied = times(run), pairs(run), study(run)
     plain = timed[timed["comparable"]].reset_index()
     replays = plain.rename(columns=AS_TIME).assign(remedies=GRAPH, how=REPLAY)
-    measured = [studied, replays, in_other_cases(run, plain, others)]
-    measured += [in_study_of_others(plain, others, studied)]
+    tried, theirs = in_other_cases(run, plain, others), in_study_of_others(plain, others, studied)
     sure = plain[plain["plain"].notna()]
-    found = [rows.merge(sure[KEY], on=KEY) for rows in measured]
+    found = [rows.merge(sure[KEY], on=KEY) for rows in (studied, replays, tried, theirs)]
     found += [predicted(run, others).merge(plain[KEY], on=KEY)]
     columns = [*KEY, "remedies", "how", *PLAIN_TIME, *TIME]
     every = pd.concat([rows[columns].astype(object) for rows in found], ignore_index=True)
@@ -86,12 +85,12 @@ def end(found: pd.DataFrame, sign: int, column: str, percentile: str) -> Numbers
     usual = found[f"{percentile}_ms"].fillna(found["plain"])
     if spread == spread:
         usual = found["plain"] + sign * spread * found["beyond"]
-    return found[column].where(both, usual).where(found["plain"].notna(), NAN)
+    return found[column].where(both, usual).where(found["plain"].notna())
 
 
 def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
     """Whether a CPU's times without and with the profiler can't be compared."""
-    load = conditions(run).drop_duplicates("case").set_index("case")["load"]
+    load = keyed(conditions(run), "case")["load"]
     busy = load.astype(float).reindex(found.index.get_level_values("case")).to_numpy() > BUSY_LOAD
     return (on_both(found) & busy) | unlike(found)[[SPREAD, SHORTER]].any(axis=1)
 
@@ -99,7 +98,7 @@ def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
 def pairs(run: Run) -> pd.DataFrame:
     """Cases that differ in remedies alone, by phase: `other` is `case` with `remedies`."""
     devices = pd.concat([run[name][["case", "device"]] for name in ("timings", "captures")])
-    cases = run.cases[[*AXES]].join(devices.drop_duplicates("case").set_index("case"))
+    cases = run.cases[[*AXES]].join(keyed(devices, "case"))
     cases = cases.rename_axis("case").reset_index()
     same = [name for name in cases if name not in ("case", *BETTER)]
     found = cases.merge(cases, on=same, suffixes=("", "_other"))
@@ -152,7 +151,7 @@ def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.Da
     The ends of a plain time reach to what it would be at the speed of the first case's host, by
     the time of an eager operation: what a host adds to device time differs, also by the hour.
     """
-    machine = run.numbers("environments").drop_duplicates("case").set_index("case")
+    machine = keyed(run.numbers("environments"), "case")
     machine = machine[["host_id", "host_operation_us_before"]].set_axis(["host", "us"], axis=1)
     its = dict(zip(PLAIN_TIME, TIME, strict=True)) | {"case": "other"}
     found = others.merge(plain[[*KEY, *PLAIN_TIME]], on=KEY).merge(
@@ -172,7 +171,7 @@ def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.Da
 def study(run: Run) -> pd.DataFrame:
     """The times of the study's variants that change a phase, beside its own plain time.
 
-    Without those whose gradients aren't finite, and of more batches in a step, which is another.
+    Without those whose gradients aren't finite, or whose step has more batches.
     """
     rows = run.numbers("studies/levers")
     broken = (rows["error_state"] == "ok") & rows["gradients_error"].isna()
@@ -201,9 +200,8 @@ def predicted(run: Run, others: pd.DataFrame) -> pd.DataFrame:
     """What the model of a step predicts of the plain time that it was made from; of a graph in bf16
     by the case in bf16, if the run has it, whose kernels were measured in bf16."""
     rows = run.numbers("remedies")
-    rows = rows[rows["status"] == "ok"].rename(columns={"plain_ms": "plain"})
-    rows = rows.rename(columns={"predicted_ms": "time", "low_ms": "low", "high_ms": "high"})
-    rows = rows[[*KEY, "remedies", "plain", *TIME]]
+    names = {"plain_ms": "plain", "predicted_ms": "time", "low_ms": "low", "high_ms": "high"}
+    rows = rows[rows["status"] == "ok"].rename(columns=names)[[*KEY, "remedies", *names.values()]]
     twins = others[(others["remedies"] == BF16) & (others["phase"] == PHASES[-1])]
     graphs = having(rows, lambda names: GRAPH in names)
     graphs = graphs.rename(columns={"case": "other"}).merge(twins[["case", "other"]], on="other")

@@ -17,8 +17,8 @@ from workflow_src.answers.facts import KEY
 from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.words import in_words
-from workflow_src.paper.number import NAN, Numbers, each, end, named, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.number import Numbers, each, end, named, to
+from workflow_src.paper.run import Run, keyed
 
 NAME = [*KEY, "remedies", "trains"]
 
@@ -37,10 +37,10 @@ def savings(run: Run) -> pd.DataFrame:
     found = known(run)
     found = found.assign(measured=found["how"] != PREDICTED, trains=trains(run, found))
     found = with_shares(found[found["trains"] | (found["how"] != THEIR_STUDY)])
-    guesses = found[~found["measured"]].drop_duplicates(NAME).set_index(NAME)["time"]
+    guesses = keyed(found[~found["measured"]], NAME)["time"]
     found = found.drop_duplicates(NAME)
     guess = guesses.reindex(pd.MultiIndex.from_frame(found[NAME])).set_axis(found.index)
-    guess = guess.where(found["measured"] & (found["how"] != STUDY), NAN)
+    guess = guess.where(found["measured"] & (found["how"] != STUDY))
     found = found.assign(guess=guess, change=found["remedies"].map(change))
     return chosen(in_rank(run, found)).drop(columns=["rest", "low", "high", "sure"])
 

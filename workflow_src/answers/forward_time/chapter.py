@@ -1,4 +1,4 @@
-"""(a): how long a forward pass takes, and whether the profiler's time is the unprofiled one."""
+"""The answer to (a)."""
 
 import pandas as pd
 
@@ -8,8 +8,8 @@ from workflow_src.common.case import COMPILED, EAGER
 from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.common.words import PHASES, STATES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, of, to
-from workflow_src.paper.run import AXES, Quantities, Run, first, matrices, medians
+from workflow_src.paper.number import Numbers, holds, of, to
+from workflow_src.paper.run import AXES, Quantities, Run, first, keyed, matrices, medians
 from workflow_src.paper.written import Facts
 
 FORWARD = "forward"
@@ -22,12 +22,12 @@ def facts(run: Run) -> Facts:
     cases = times(run)
     agree = (cases["longer"] <= MATCH_WITHIN) & (cases["longer"] >= -MATCH_WITHIN)
     counted = holds(cases["longer"], agree, "|profiled / unprofiled - 1| <= 10 %")
-    launched = cases["works"].where(cases["device"] != "cpu", NAN)
+    launched = cases["works"].where(cases["device"] != "cpu")
     waits = holds(launched, cases["waits"], "device time / unprofiled < 90 %")
-    agreeing = {name: counted.where(mine, NAN) for name, mine in groups(cases).items()}
+    agreeing = {name: counted.where(mine) for name, mine in groups(cases).items()}
     more = (cases["profiled"] - cases["unprofiled"]) / cases["launches"]
-    between = to(cases["told"] / cases["launches"], "us").where(launched.notna(), NAN)
-    each_takes = cases["per_launch"].where(launched.notna(), NAN)
+    between = to(cases["told"] / cases["launches"], "us").where(launched.notna())
+    each_takes = cases["per_launch"].where(launched.notna())
     base = in_first(run, cases)
     faster, had_waited = base["told"] / cases["told"], base["waits"].eq(True)
     waited = cases["waits"]
@@ -106,7 +106,7 @@ def every_phase(run: Run) -> pd.DataFrame:
 def compiled(phases: pd.DataFrame) -> pd.DataFrame:
     """A row per phase of each compiled case, with `eager_` amounts of the other."""
     same = ["phase", *(name for name in AXES if name != "execution")]
-    eager = phases[phases["execution"] == EAGER].drop_duplicates(same).set_index(same)
+    eager = keyed(phases[phases["execution"] == EAGER], same)
     found = phases[(phases["execution"] == COMPILED) & phases["unprofiled"].notna()]
     eager = eager.reindex(pd.MultiIndex.from_frame(found[same])).set_index(found.index)
     names = ["unprofiled", "busy", "launches", "memory"]
@@ -136,7 +136,7 @@ def verdict(counted: Numbers, cases: pd.DataFrame) -> str:
 
 def figure(cases: pd.DataFrame) -> Plot:
     """Unprofiled times over the context, and a GPU's work in them."""
-    rows = cases.assign(gpu=cases["busy"].where(cases["device"] != "cpu", NAN))
+    rows = cases.assign(gpu=cases["busy"].where(cases["device"] != "cpu"))
     ends, dashed = ("fastest", "slowest"), {"device time": "gpu"}
     panels = over_context(rows, y="unprofiled", ends=ends, dashed=dashed)
     return Plot(panels, "no forward pass was measured", "unprofiled, ms")

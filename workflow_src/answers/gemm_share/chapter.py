@@ -1,6 +1,6 @@
-"""(d): the share of matrix products in forward passes and training steps, and what changes it.
+"""The answer to (d).
 
-Backward's part leads from the forward pass to a training step without its optimizer, the
+Backward's part of the change is from the forward pass to a training step without its optimizer, the
 optimizer's from there to the whole step.
 """
 
@@ -24,7 +24,7 @@ from workflow_src.answers.facts import (
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import OPTIMIZERS, PHASES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, count, holds, named, of, over, to
+from workflow_src.paper.number import Numbers, count, holds, named, of, over, to
 from workflow_src.paper.run import Quantities, Run, medians, ordered, wide
 from workflow_src.paper.written import Facts
 
@@ -98,7 +98,7 @@ def changes(run: Run) -> pd.DataFrame:
     parts = {"before": forward, "after": step, "middle": step[step["part"] != "optimizer"]}
     share = {name: product_share(rows) for name, rows in parts.items()}
     shares = named(pd.DataFrame(share, dtype=object).reindex(cases.index))
-    before, after, middle = shares["before"], shares["after"], shares["middle"].where(apart, NAN)
+    before, after, middle = shares["before"], shares["after"], shares["middle"].where(apart)
     moved = run.of_phase("operators", AFTER)
     moved = moved[moved["path"].str.split("/").str[1] == "optimizer"]
     known = moved[moved["bytes_per_step"] > 0]

@@ -1,7 +1,4 @@
-"""(c): what besides matrix products takes a forward pass's device time, and where.
-
-Fused attention, one kernel with two products in it, counts as a product.
-"""
+"""The answer to (c): fused attention, one kernel with two products in it, counts as a product."""
 
 import pandas as pd
 

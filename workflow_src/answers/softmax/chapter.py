@@ -1,4 +1,4 @@
-"""(e): softmax against attention's two matrix products in the forward pass: time, FLOPs, bytes.
+"""The answer to (e).
 
 Each kernel of attention has a role: softmax, qk and av, or around these two products. Ranges tell
 it; of a brought model without them, operators and their shapes do.
@@ -91,7 +91,7 @@ def attention(run: Run) -> pd.DataFrame:
     parts = pd.concat([ranged, apart[apart["role"].isin(ROLES)]])
     ms = wide(over(parts, ["case", "role"], "ms"), run.cases.index, ROLES)
     state = states(run, ms, ranged, operators)
-    ms = named(ms.where(state == "ok", NAN))
+    ms = named(ms.where(state == "ok"))
     multiply = operators["operator"].isin(PRODUCTS) & (operators["family"] == "gemm")
     product_bytes, product_rate = moved(operators[multiply & operators["role"].isin(["qk", "av"])])
     softmax_bytes, rate = moved(operators[operators["role"] == "softmax"])

@@ -1,4 +1,4 @@
-"""(b): the kernel with the most time in each part of a step, and its calls, by precision."""
+"""The answer to (b)."""
 
 import pandas as pd
 

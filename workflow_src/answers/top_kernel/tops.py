@@ -5,16 +5,15 @@ from itertools import groupby
 
 import pandas as pd
 
-from workflow_src.answers.facts import kernels, placed
+from workflow_src.answers.facts import PRODUCTS, kernels, placed
 from workflow_src.common import words
 from workflow_src.common.operators import CALLING, GROUPED
 from workflow_src.paper.markdown import joined
 from workflow_src.paper.number import Numbers, named, over, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, keyed
 
 FORWARD, BACKWARD, BOTH = "forward", "backward", "forward_backward"
 PART = ["case", "part"]
-MULTIPLYING = ["gemm", "attention"]
 SAME_PRODUCT = ["direction", "m", "n", "k", "matrices"]
 FEED_FORWARD = ("gate", "up", "down")
 LAYERS, FEW = 4, 2
@@ -64,16 +63,16 @@ def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows, layers = kernels_of(run), layers_of(run)
     work = rows[rows["kind"].isin(["kernel", "operator"])]
     mine, doing = longest(work, "name"), longest(work, "what")
-    main = mine.sort_values("busy_ns", ascending=False, kind="stable").drop_duplicates(PART)
+    main = keyed(mine.sort_values("busy_ns", ascending=False, kind="stable"), PART)
     product = top_product(rows, products_of(run), layers)
     ms = {"part": rows, "ms": mine, "together_ms": doing}
     times = pd.DataFrame({name: over(each, PART, "ms") for name, each in ms.items()})
     times = named(times.join(product["product_ms"]).astype(object))
-    found = main.set_index(PART)[["name", "short_name", "what"]].join(times.drop(columns="part"))
+    found = main[["name", "short_name", "what"]].join(times.drop(columns="part"))
     for name in ("", "together_", "product_"):
         found[f"{name}share"] = to(times[f"{name}ms"] / times["part"], "share")
     there = places(mine)
-    found["together"] = doing.drop_duplicates(PART).set_index(PART)["what"]
+    found["together"] = keyed(doing, PART)["what"]
     found["where"] = there["at"].groupby(PART, sort=False).agg(", ".join)
     found = found.join(calls(mine, in_layers(mine, layers), layers))
     found = found.join(product.drop(columns="product_ms"))
@@ -126,13 +125,13 @@ def calls(rows: pd.DataFrame, within: pd.Series, layers: Numbers) -> pd.DataFram
 
 def places(rows: pd.DataFrame) -> pd.DataFrame:
     """Of a kernel in each part its calls `at` each place, most time first."""
-    multiply = rows["family"].isin(MULTIPLYING).groupby([rows[name] for name in PART]).all()
+    multiplies = rows["family"].isin(PRODUCTS).groupby([rows[name] for name in PART])
+    rows = rows.assign(at=rows["place"].where(multiplies.transform("all"), rows["component"]))
     by = [*PART, "component"]
-    found = rows.groupby(by).agg({"busy_ns": "sum", "place": "first"})
+    found = rows.groupby(by).agg({"busy_ns": "sum", "place": "first", "at": "first"})
     found["calls"] = over(rows, by, "calls_per_step", unit="calls")
     found = found.reset_index().sort_values(["busy_ns", "component"], ascending=[False, True])
-    multiplies = multiply.reindex(pd.MultiIndex.from_frame(found[PART])).to_numpy(dtype=bool)
-    return found.assign(at=found["place"].where(multiplies, found["component"])).set_index(PART)
+    return found.set_index(PART)
 
 
 def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> pd.DataFrame:
@@ -141,7 +140,7 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
     Where products.csv doesn't account for every call, the kernel that multiplies for longest. On a
     CPU, fused attention, an operator without sizes, is held against the others.
     """
-    rows = rows[rows["family"].isin(MULTIPLYING) & ~rows["name"].isin(CALLING)]
+    rows = rows[rows["family"].isin(PRODUCTS) & ~rows["name"].isin(CALLING)]
     fused = rows["family"] == "attention"
     apart = (rows["kind"] == "operator") & (fused | rows["name"].isin(GROUPED))
     number = rows["calls_per_step"].mask(apart, 0.0).groupby([rows[name] for name in PART]).sum()
