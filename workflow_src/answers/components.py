@@ -14,6 +14,6 @@ def components(paths: Iterable[str]) -> dict[str, str]:
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:
-    """Components in the order in which the model runs them."""
+    """Components in the model's order."""
     order = {name: place for place, name in enumerate(COMPONENTS.values())}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

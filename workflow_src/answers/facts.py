@@ -300,7 +300,7 @@ def stack(mine: pd.DataFrame, title: str, whole: str = "device time") -> Panel:
 
 
 def tables_of(asked: Question) -> list[str]:
-    """The names of the tables that a question is answered from."""
+    """The tables of a question."""
     return [*asked.tables, *asked.optional, *(f"studies/{name}" for name in asked.studies)]
 
 

@@ -68,6 +68,6 @@ FRONT: dict[str, Question] = {
     "trust": Question("trust", ("timings", "kernels", "captures", "environments"), ("alignment",)),
     "ran": Question("ran", ("timings", "kernels", "captures", "environments"), ("ceilings",)),
 }
-"""The chapters of the report beside its answers, each a module of report/, in their order."""
+"""The chapters of the report beside its answers, modules of report/, in order."""
 
 REPORT_TABLES = ("timings", "ranges", "kernels", "captures", "environments")

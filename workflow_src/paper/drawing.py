@@ -91,7 +91,7 @@ def legend_of(figure: Figure, above: bool) -> None:
 
 
 def svg(draw: Callable[[], Figure], name: str) -> str:
-    """A figure as reproducible SVG: without a date, and with ids that depend only on `name`."""
+    """A figure as reproducible SVG, whose ids depend only on `name`."""
     with plt.rc_context(STYLE | {"svg.hashsalt": name}):
         figure = draw()
         text = io.StringIO()

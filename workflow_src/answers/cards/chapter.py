@@ -1,4 +1,4 @@
-"""The card of each case: first what is wrong with it and what to change, then all that is known."""
+"""The card of each case: what is wrong and what to change, then all that is known."""
 
 from dataclasses import replace
 from functools import partial

@@ -48,7 +48,7 @@ def counted(row: Row, cases: str) -> object:
 
 
 def unlike(times: pd.DataFrame) -> pd.DataFrame:
-    """The first reason why a CPU's phase can't have the times that it has."""
+    """The first reason why a CPU's times can't be right."""
     masks = machines.unlike(times)
     masks = masks[masks.any(axis=1)]
     found = masks.index.to_frame(index=False).assign(doubt=masks.idxmax(axis=1).to_numpy())

@@ -149,7 +149,7 @@ def verdict(both: int, falls: int, rises: int, known: int, by_optimizer: int) ->
 
 
 def summary(both: pd.DataFrame, falls: Numbers, bound: Numbers) -> pd.DataFrame:
-    """Medians over the cases, at each precision."""
+    """The table of medians."""
     rows: Quantities = {
         "products' share of a forward pass": both["before"],
         "products' share of a training step": both["after"],

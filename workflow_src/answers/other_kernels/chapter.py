@@ -28,7 +28,7 @@ NOTHING = "no device time besides products was measured"
 MOST = 0.5
 
 QUADRATIC = ("scores and mask", "softmax")
-"""The components whose work besides products is all on matrices of context x context."""
+"""Components that besides products work on matrices of context x context alone."""
 
 REMEDIES = dict.fromkeys((*QUADRATIC, "values"), "sdpa, compile") | dict.fromkeys(
     ("norms", "rotary positions", "feed-forward", "residual additions"), "compile"
@@ -135,7 +135,7 @@ def headline(run: Run, known: pd.DataFrame) -> Facts:
 
 
 def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
-    """Medians over the cases, at each precision."""
+    """The table of medians."""
     base, name = in_first(run, known), "".join(run.precisions[:1])
     rows: Quantities = {
         "products' share of device time": known["product_share"],

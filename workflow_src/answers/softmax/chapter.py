@@ -52,7 +52,7 @@ STEPS = {
     "division": "division",
     "softmax": "softmax in one",
 }
-"""Softmax's steps by what its kernels do, in the order in which they run."""
+"""Softmax's steps by what its kernels do, in order."""
 
 
 def facts(run: Run) -> Facts:
@@ -220,7 +220,7 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
 
 
 def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
-    """Medians over the cases, at each precision."""
+    """The table of medians."""
     first, base = "".join(run.precisions[:1]), in_first(run, mine)
     whole = over(kernels(run, "forward"), "case", "ms").reindex(mine.index)
     core = mine["softmax"] + mine["products"] + mine["around"]

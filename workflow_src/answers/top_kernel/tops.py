@@ -1,4 +1,4 @@
-"""The kernel and the matrix product with the most time in each part of a step, and their calls."""
+"""The kernel and the matrix product with the most time in each part of a step."""
 
 from collections.abc import Iterable
 from itertools import groupby
