@@ -1,1 +1,1 @@
-"""Companion studies: each has a subpackage here, and a template, table and figure of its own."""
+"""Companion studies: see study.py."""

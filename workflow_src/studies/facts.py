@@ -31,7 +31,7 @@ def load(run: Run, study: str) -> pd.DataFrame:
 
 
 def or_state(cells: Numbers, table: pd.DataFrame) -> pd.Series:
-    """Cells, with the state of its row where one is missing that wasn't measured."""
+    """Cells, with the row's state where one is missing that wasn't measured."""
     return cells.where(cells.notna() | table["ok"], table["state"])
 
 
@@ -48,7 +48,7 @@ def span(cells: Numbers) -> object:
 
 
 def unmeasured(table: pd.DataFrame, *about: str) -> pd.DataFrame:
-    """A row for all alike that weren't measured: `what` by some columns, `state` and `reason`."""
+    """What wasn't measured, those alike once: `what` by some columns, `state` and `reason`."""
     lost = table[~table["ok"] & (table["status"] != "")]
     said = [lost[name].map(lambda cell: str(cell) if cell == cell else "") for name in about]
     what = [" ".join(filter(None, cells)) for cells in zip(*said, strict=True)]
@@ -61,8 +61,8 @@ def conditions(run: Run, study: str) -> Facts:
 
     fastest, slowest: an eager operation around the processes on a GPU's host; unsteady: whether
     these differ by HOST_CHANGED or more in a table that has times. processes: in how many fresh
-    ones times were measured, if any was in several. hosts: a row per host with its points, if
-    there are several.
+    ones times were measured, if any was in several. hosts: each with its points, if there are
+    several.
     """
     table = run.numbers(f"studies/{study}")
     table = table.assign(host=table["host_id"].replace("", "not recorded"))
@@ -88,12 +88,12 @@ def facts_of(study: str, run: Run) -> Facts:
 
 
 def templates_of(study: str) -> tuple[str, str]:
-    """The templates of a study's chapter: its own, and that of conditions."""
+    """A chapter's own, and that of conditions."""
     return f"studies/{study}.j2", "studies/_conditions.j2"
 
 
 def main() -> None:
-    """Write a study's chapter; see paper.written."""
+    """Write a study's chapter."""
     parser = Parser(description=__doc__, add_help=False)
     parser.add_argument("--study", choices=STUDIES, required=True)
     given, rest = parser.parse_known_args()

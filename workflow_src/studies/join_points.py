@@ -48,8 +48,8 @@ def host_speed(result: dict[str, Any]) -> Row:
 
 
 def join(study: str, paths: Iterable[Path]) -> pd.DataFrame:
-    """The described columns of the rows of all points of a study: what its `derive` makes of raw
-    rows, and of each point its id, the environment, and `host_speed`.
+    """The described columns of all points: of each row what `derive` makes of it, its point, the
+    environment, and `host_speed`.
 
     Raises StageError for a file that isn't a measured point.
     """

@@ -16,11 +16,7 @@ def identity(case: Case) -> Row:
 
 
 def case_of(point: Point, size: str, precision: str) -> Case:
-    """The case of a size at a point, with naive attention and AdamW.
-
-    Takes sizes, vocabulary, context, batch and device from the point. Raises KeyError for a size
-    that isn't in the point.
-    """
+    """The case of a size at a point. Raises KeyError for a size that isn't in it."""
     return Case(
         case=f"{size}-ctx{point['context']}-{precision}",
         size=size,

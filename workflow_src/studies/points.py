@@ -17,8 +17,8 @@ CHOICES = ({"cpu", "cuda"}, {"small", "full"})
 
 
 def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
-    """The points of a study. `sizes: [small]` becomes these sizes as configured, and
-    `sizes: all` all of them.
+    """The points of a study. `sizes: [small]` becomes these sizes as configured, and `sizes: all`
+    all of them.
 
     Sizes of the file's own are a mapping, with a `vocabulary` beside it. Points of which no size is
     configured are left out, and so is what machine or scale don't choose. A point with

@@ -1,4 +1,4 @@
-"""Recognizes the exceptions of an implementation that can't run here, and finds the reason."""
+"""Recognizes exceptions of what can't run here, and finds the reason."""
 
 import re
 import warnings
@@ -17,8 +17,7 @@ REFUSALS = ("No available kernel", "No viable backend", "No valid execution plan
 @contextmanager
 def refusing() -> Iterator[None]:
     """Raise UnavailableError, with the reason, where a backend or a missing compiler refuses what
-    runs inside. Any other exception passes through, including torch.OutOfMemoryError.
-    """
+    runs inside. Other exceptions pass through, also torch.OutOfMemoryError."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -37,7 +36,7 @@ def refusing() -> Iterator[None]:
 def reason_of(error: str, said: Sequence[str]) -> str:
     """The causes that torch warned of, else the error's first sentence.
 
-    Ignores warnings that the other backends are disabled, because they are so on purpose.
+    Ignores warnings that other backends are disabled, as they are on purpose.
     """
     lines = [re.sub(r"\s*\(Triggered internally.*", "", line, flags=re.S) for line in said]
     causes = [line for line in lines if "not used because" not in line and "disabled" not in line]

@@ -4,10 +4,9 @@ A study is a folder of this package with these files (see mlp):
 
 - points.yaml: what to measure, by device and scale (see points.py).
 - measure: `tasks(point)`, which yields what a point measures; a command (see tasks.py). It imports
-  tasks, torch and what measures alone, so that nothing else makes its results stale.
+  only what measures, so that nothing else makes its results stale.
 - chapter: `derive(point, rows)`, a point's rows of the table, if they aren't those measured (see
-  join_points.py); and `facts(run)`, what the table says, and what is `missing` (see facts.py). Its
-  words are in the template studies/{name}.j2.
+  join_points.py); and `facts(run)`, what the table says, and what is `missing` (see facts.py).
 """
 
 from collections.abc import Mapping
@@ -24,10 +23,10 @@ STUDIES = (
     "ranks",
     "levers",
 )
-"""The studies, in the order of the report."""
+"""In the order of the report."""
 
 BESIDE = {"accounting": "ceilings", "attention": "ceilings", "levers": "remedies"}
-"""The table of the run that a study's section is held against."""
+"""The run's table that a study's section is held against."""
 
 Settings = Mapping[str, Any]
 """The validated configuration, with `device` resolved."""

@@ -23,7 +23,7 @@ Made = Call | Row
 """A call to time, or a row that is measured already."""
 
 IDENTITY = ("measurement", "phase")
-"""The keys of a row that tell which measurement it is, in points measured in several processes."""
+"""Keys of a row that tell which measurement it is, in points measured in several processes."""
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Task:
     """A row to measure: what it is about, and what makes the call that is timed.
 
     All of `make` is inside of what may run out of memory, or say that it can't run here
-    (UnavailableError); both are results. A row that it returns may stand for `several`.
-    profiled: whether the activities of one call are recorded, too. ladder: a name of tasks in
-    increasing order of memory; after one that ran out, the others of that name are skipped. row:
-    what was found, once the task is done.
+    (UnavailableError); both are results. A row that it returns may stand for `several`. profiled:
+    whether the activities of one call are recorded, too. ladder: a name of tasks in increasing
+    order of memory; after one that ran out, the others of that name are skipped. row: what was
+    found.
     """
 
     about: Mapping[str, object]

@@ -1,1 +1,1 @@
-"""The study `accounting`: its points, how they are measured, and what the numbers say."""
+"""The study `accounting`."""

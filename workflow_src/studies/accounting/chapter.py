@@ -68,9 +68,9 @@ def of_phases(rows: pd.DataFrame, ceilings: pd.DataFrame) -> pd.DataFrame:
 
 
 def formulas(rows: pd.DataFrame) -> pd.DataFrame:
-    """By size FLOPs and memory by formula, and the FLOPs of rules as shares of the exact ones.
+    """FLOPs and memory of sizes by formula, and the FLOPs of rules as shares of the exact ones.
 
-    Activations depend on the precision, so that each has a column.
+    Activations depend on the precision: each has a column.
     """
     forward, backward = rows["forward_flops"], rows["backward_flops"]
     rules = {
@@ -89,7 +89,7 @@ def formulas(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_size(phases: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
-    """A row per size and precision that was measured: its training step and its forward pass."""
+    """The training step and the forward pass of each size and precision that was measured."""
     one = phases.drop_duplicates([*KEY, "phase"])
     step, forward = (one[one["phase"] == n].set_index(KEY) for n in ("train_step", "forward"))
     made = phases[KEY].drop_duplicates()
@@ -116,10 +116,8 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def _phase(case: Case, row: Row) -> Row:
-    """A phase's FLOPs and predicted peak (MiB); if it ran, its measured peak.
-
-    The measured peak excludes memory that was held before the model was built.
-    """
+    """A phase's FLOPs and predicted peak (MiB); if it ran, its measured peak, without memory that
+    was held before the model was built."""
     known = row | {"flops": phase_flops(case, row["phase"])}
     known["predicted_peak_mib"] = peak_bytes(case, row["phase"]) / MIB
     if row["status"] == "ok":

@@ -15,10 +15,8 @@ from workflow_src.studies.tasks import Task, main
 
 
 def tasks(point: Point) -> Iterator[Task | Row]:
-    """By size a row per phase, all of one workload; if a forward pass ran, one of its activities.
-
-    `measurement` says which of both a row is.
-    """
+    """By size a row per phase, all of one workload; if a forward pass ran, one of its
+    activities."""
     for size in (name for name in point["measured"] if name in point["sizes"]):
         case = case_of(point, size, point["precision"])
         about = identity(case)

@@ -1,4 +1,4 @@
-"""Tabulates the study attention: work and memory by formula, beside what was measured."""
+"""Work and memory of attention by formula, beside what was measured."""
 
 from workflow_src.common.precisions import ELEMENT_BYTES
 from workflow_src.common.units import MIB
@@ -6,17 +6,17 @@ from workflow_src.studies.study import Point, Row
 
 CHECK = "check"
 FLOAT32_ERROR = 2.0**-17
-"""A relative error above this of inputs in float32 says that they were multiplied in TF32.
+"""A greater relative error of inputs in float32 says that they were multiplied in TF32.
 
 Half way, on a logarithmic scale, between the roundoffs of the two types: 2^-24 and 2^-11.
 """
 
 FLOPS = {"forward": 4.0, "backward": 10.0, "forward_backward": 14.0}
-"""FLOPs per score and head dimension: two products forward; backward five, as it computes the
-scores again (Dao 2023, arXiv:2307.08691, section 4.1)."""
+"""Per score and head dimension: two products forward; backward five, as it computes the scores
+again (Dao 2023, arXiv:2307.08691, section 4.1)."""
 
 EXPONENTIALS = {"forward": 1, "backward": 1, "forward_backward": 2}
-"""Exponentials per score, where backward computes the weights again."""
+"""Per score; backward computes the weights again."""
 
 MATRIX_MOVES = 14
 """How often the written-out forward pass reads or writes a T x T matrix: it writes the product,
@@ -25,11 +25,7 @@ and reads the weights."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with `products_in`, the precision that a check's error tells, and predictions.
-
-    Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, whether it was
-    measured or not.
-    """
+    """The rows with `products_in`; those of sweep "time" also with what `by_formula` predicts."""
     errors = {_series(row): row.get("error_out") for row in rows if row["sweep"] == CHECK}
     made = []
     for row in rows:
@@ -54,7 +50,7 @@ def products(precision: str, error: float | None) -> str:
 
 
 def by_formula(row: Row) -> Row:
-    """FLOPs and exponentials that are needed, of half of the scores: the mask spares the rest."""
+    """FLOPs and exponentials of the half of the scores that the mask leaves."""
     scores, phase = row["batch"] * row["heads"] * row["context"] ** 2, row["phase"]
     needed = {
         "flops": FLOPS[phase] * row["head_size"] * scores / 2,
@@ -68,9 +64,9 @@ def written_out(row: Row) -> Row:
 
     Forward: what autograd keeps (q, k, v; the masked scores, exponentials and weights; maximum and
     sum of each row; the mask, a byte per element), the output, and the gradient that backward will
-    take. Both passes: q, k, v, output, its gradient and that of v; the mask; and 7 matrices where
-    the division of softmax is gone back through: scores, exponentials, the weights' gradient, and
-    the four that -g (e / s) / s makes. The peak of a backward pass is that of both.
+    take. Both passes, and backward alone: q, k, v, output, its gradient and that of v; the mask;
+    and 7 matrices where the division of softmax is gone back through: scores, exponentials, the
+    weights' gradient, and the four that -g (e / s) / s makes.
     """
     element, context = ELEMENT_BYTES[row["precision"]], row["context"]
     rows, mask = row["batch"] * row["heads"] * context * element, context**2

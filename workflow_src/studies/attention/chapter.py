@@ -20,7 +20,7 @@ NAMES = {
     "compiled": "written out, compiled",
     "flex": "flex_attention",
 }
-"""The implementations in words; SDPA is PyTorch's own operator, with its backends."""
+"""SDPA is PyTorch's own operator, with its backends."""
 
 WRITTEN_OUT = NAMES["naive"]
 
@@ -65,8 +65,8 @@ def worded(implementation: str) -> str:
 
 
 def limited(passes: pd.DataFrame, ceilings: pd.DataFrame) -> pd.DataFrame:
-    """With the `rate` of the needed products, and `limit`: the ceiling at which a pass's work takes
-    longest, and the `share` of its time that it takes there."""
+    """With the `rate` of the needed products; `limit`, the ceiling at which a pass's work takes
+    longest; and the `share` of its time that it takes there."""
     best = ceilings[ceilings["is_ceiling"]]
     ms, products = passes["median_ms"].where(passes["ok"]), passes["products_in"]
     products = products.where(products != "", passes["precision"])
@@ -90,8 +90,8 @@ def limited(passes: pd.DataFrame, ceilings: pd.DataFrame) -> pd.DataFrame:
 def shapes(passes: pd.DataFrame) -> pd.DataFrame:
     """A row per attention and shape: its time, memory and work forward, backward and in both.
 
-    ms, kernels and device time of both passes are those of forward and backward together where the
-    two were measured apart; their cells say why there is none.
+    ms, kernels and device time of both passes are sums where the two were measured apart; their
+    cells say why there is none.
     """
     key = ["point", *SERIES, "context"]
     told = passes[key].astype(str).agg(" ".join, axis=1)
@@ -136,7 +136,7 @@ def shown_of(every: pd.DataFrame) -> pd.DataFrame:
 
 
 def against(shown: pd.DataFrame, wrong: object) -> Facts:
-    """The fastest and the written-out attention at the longest context at which the latter ran, or
+    """The fastest and the written-out attention at the longest context at which the latter ran,
     else the longest of all; one's own against PyTorch's; and the verdict on these."""
     timed = shown[shown["ms"].notna()]
     naive = timed[timed["name"] == WRITTEN_OUT]
@@ -171,14 +171,14 @@ def against(shown: pd.DataFrame, wrong: object) -> Facts:
 
 
 def fastest(shown: pd.DataFrame) -> pd.DataFrame:
-    """The fastest forward pass at each context, by that."""
+    """The fastest forward pass at each context."""
     timed = shown[shown["time_forward"].notna()].sort_values("time_forward", key=sortable)
     timed = timed.drop_duplicates("context").sort_values("context", key=sortable)
     return timed.set_index(timed["context"].astype(float))
 
 
 def by_context(shown: pd.DataFrame) -> pd.DataFrame:
-    """A row per context, a column per attention: the time of both passes."""
+    """The time of both passes by context, a column per attention."""
     if shown.empty:
         return pd.DataFrame()
     rows = shown.drop_duplicates(["context", "name"])
@@ -188,7 +188,7 @@ def by_context(shown: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(checks: pd.DataFrame) -> pd.DataFrame:
-    """A row per attention and precision: its largest errors over head sizes."""
+    """By attention and precision the largest errors over head sizes."""
     key = ["name", "precision"]
     rows = checks.drop_duplicates(key).set_index(key)
     names = ("error_out", "error_dq", "error_dk", "error_dv")

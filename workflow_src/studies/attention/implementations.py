@@ -1,4 +1,4 @@
-"""The implementations of causal attention: q, k, v and the result are (batch, heads, T, d) each."""
+"""Implementations of causal attention: q, k, v and the result are (batch, heads, T, d) each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ BACKENDS = {
     "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION,
 }
 CONTEXT = 256
-"""The context at which an implementation is checked."""
+"""The context of checks."""
 
 BLOCK = 128
 """Queries, and keys, of a block of flex_attention's mask."""
@@ -41,7 +41,7 @@ BLOCK = 128
 class Series:
     """An implementation at one precision and head size, to be measured over the context.
 
-    `own` is one's own, once it is checked; `errors` are relative, see measure/own_attention.py.
+    `own` is one's own, once checked; `errors` are relative, see measure/own_attention.py.
     """
 
     implementation: str
@@ -72,12 +72,12 @@ class Series:
         return row | {"error_allowed": own_attention.allowed_error(self.dtype)}
 
     def core(self, context: int) -> Core:
-        """The function for queries and keys of one context."""
+        """The function for one context."""
         return self.own or core_of(self.implementation, context, self.device)
 
 
 def core_of(implementation: str, context: int, device: str) -> Core:
-    """The core named `implementation`: q, k, v and its result are (batch, heads, T, d_head)."""
+    """The implementation for one context."""
     if implementation in BACKENDS:
         return partial(sdpa, BACKENDS[implementation])
     run: Callable[..., Tensor] = flex_attention
@@ -101,7 +101,7 @@ def sdpa(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def causal_blocks(context: int, device: str) -> BlockMask:
     """The blocks that a causal mask leaves: those of the diagonal, and whole ones before it.
 
-    Made by number, because create_block_mask would build the whole mask, context x context.
+    Not by create_block_mask, which would build the whole mask, context x context.
     """
     count = -(-context // BLOCK)
     rows = torch.arange(count, dtype=torch.int32, device=device)[None, None]

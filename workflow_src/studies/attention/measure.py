@@ -29,8 +29,8 @@ Took = dict[str, tuple[int, float]]
 
 
 def tasks(point: Point) -> Iterator[Task]:
-    """A check of each implementation, precision and head size; of those that are right, the time
-    and memory of each phase at each context."""
+    """A check of each implementation, precision and head size; of those that are right, each phase
+    at each context."""
     torch.manual_seed(0)
     # Else a compiled backward pass could not run again and again on one graph.
     autograd_config.donated_buffer = False
@@ -74,7 +74,7 @@ def too_long(took: Took, phase: str, context: int, point: Point) -> str:
 def guarded(run: Callable[[], Row]) -> Row:
     """The row of `run`; else one of status failed, with the reason.
 
-    Memory that runs out and what is refused (UnavailableError) are raised.
+    Out of memory and UnavailableError are raised.
     """
     try:
         with refusing():

@@ -85,7 +85,7 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
 def least(flat: pd.DataFrame) -> pd.DataFrame:
     """Of each model the checkpointed step of least peak, and whether that was foretold: `right`.
 
-    It was if no other takes less than the foretold one, which stands for it then.
+    It was if no other takes less than the foretold one, which then stands for it.
     """
     ran = flat[flat["ok"] & flat["peak_mib"].notna() & (flat["sublayers"] > 0)]
     peaks = ran["peak_mib"].astype(float)
@@ -96,9 +96,9 @@ def least(flat: pd.DataFrame) -> pd.DataFrame:
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """A row per arrangement, with predictions, and which was predicted to be best.
+    """Arrangements with their predictions.
 
-    The ceilings that older points measured, too, are left out.
+    The ceilings that older points measured are left out.
     """
     best = best_sublayers(case_of(point, point["size"], point["precision"]))
     return [
@@ -110,10 +110,8 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def best_sublayers(case: Case) -> int:
-    """How many sublayers to checkpoint as one for the least peak; of equal ones, the most.
-
-    Equal ones are within a thousandth: more inputs are kept of fewer sublayers, for nothing.
-    """
+    """How many sublayers to checkpoint as one for the least peak; the most of those within a
+    thousandth: of fewer sublayers more inputs are kept, for nothing."""
     peaks = {
         number: step_memory.step_peak_bytes(case, step_memory.each(case.layers, number))
         for number in range(1, PER_BLOCK * case.layers + 1)
@@ -123,7 +121,7 @@ def best_sublayers(case: Case) -> int:
 
 
 def _arranged(case: Case, row: Row) -> Row:
-    """A row with what is predicted of it and, where it ran, its peak (MiB)."""
+    """A row with predictions and, where it ran, its peak (MiB)."""
     layers, sublayers = row["layers"], row["sublayers"]
     if row["nested"]:
         checkpoints, passes = step_memory.halves(layers), flops.nested_passes(layers)

@@ -23,10 +23,8 @@ from workflow_src.studies.tasks import Task, main
 
 
 def tasks(point: Point) -> Iterator[Task]:
-    """Rows of two kinds (`measurement`): flat (over sublayers) and nesting (by depth).
-
-    Of each depth without checkpoints, with each block checkpointed, and with nesting.
-    """
+    """Rows of two kinds (`measurement`): flat (over sublayers) and nesting: of each depth without
+    checkpoints, with each block checkpointed, and with nesting."""
     case = case_of(point, point["size"], point["precision"])
     flat = [(number, False) for number in point["sublayers"]]
     yield from arrangements(case, "flat", flat, point)
@@ -54,7 +52,6 @@ def arrangements(
 
 
 def _measured(workload: Workload, sublayers: int, nested: bool, before: int, point: Point) -> Row:
-    """Samples of a training step, and its peak."""
     device = workload.case.device
     with arranged(workload.model, sublayers, nested):
         if not workload.optimizer.state:
@@ -74,8 +71,8 @@ class Sublayer(nn.Sequential):
 
 
 class Checkpointed(nn.Sequential):
-    """Parts one after another, of each of which its input alone is kept, and all else is computed
-    again for the backward pass.
+    """Parts in a row, of each of which only the input is kept; all else is computed again in
+    backward.
 
     Chen et al. 2016, "Training deep nets with sublinear memory cost". There is no dropout whose
     random numbers would have to be kept.

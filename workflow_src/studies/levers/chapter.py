@@ -19,11 +19,11 @@ from workflow_src.studies.study import Point, Row
 STEP = "train_step"
 
 WORTH = 0.03
-"""A remedy that saves less than this share of the training step is not worth its change."""
+"""A remedy that saves less of the training step is not worth its change."""
 
 MOSTLY = 0.9
-"""Intervals of 95 % are borne out if this share of savings agrees with them: of twenty, one or two
-may not."""
+"""Intervals of 95 % are borne out if this share of savings agrees: of twenty, one or two may
+not."""
 
 ENDS = ["fastest_process_ms", "slowest_process_ms"]
 OF_PLAIN = ["median_ms", "device_ms", "peak_memory_mib", *ENDS, "finite"]
@@ -32,7 +32,7 @@ NOT_FINITE = "not finite"
 
 
 def facts(run: Run) -> Facts:
-    """What the study's table says, and what the run's remedies predicted of the same steps."""
+    """What the study's table says, beside what the run's remedies predicted of the same steps."""
     table = predicted(beside_plain(load(run, "levers")), run["remedies"])
     steps = table[table["phase"] == STEP]
     best, stacked = firsts(steps), on_top(steps)
@@ -54,13 +54,13 @@ def facts(run: Run) -> Facts:
 
 
 def differ(rows: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
-    """Whether the processes of two times, row by row, don't overlap; so where one has no ends."""
+    """Whether the processes of two times, row by row, don't overlap; also where one has no ends."""
     (low, high), (least, most) = ([cells[name] for name in ENDS] for cells in (rows, other))
     return ~((high >= least) & (low <= most)).astype(bool)
 
 
 def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with words, and each phase of a case beside the plain one (columns in _plain).
+    """Each phase of a case beside the plain one (columns in _plain).
 
     broken: gradients aren't finite, though the plain one's are. counts: it does the plain one's
     work in some time: a larger batch does more, and broken gradients do none. shown: processes
@@ -93,12 +93,11 @@ def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
-    """The table with what the run predicted of the same remedies in the same phase of a case.
+    """With what the run predicted of the same remedies in the same phase of a case.
 
-    expected: the share of the plain time that is saved, low to high in 95 %; of the plain time that
-    it was predicted from, which other processes took. agrees: whether that interval and what the
-    processes saved overlap; the latter goes from the slowest process against the fastest plain one
-    to the opposite.
+    expected: the share saved of the plain time that it was predicted from, which other processes
+    took; low to high in 95 %. agrees: whether that interval and what the processes saved overlap;
+    the latter goes from the slowest process against the fastest plain one to the opposite.
     """
     mine = remedies["case"].isin(table["case"]) & (remedies["batch"].astype(float) == BATCH)
     rows = remedies[mine & (remedies["status"] == "ok")]
@@ -127,7 +126,7 @@ def key_of(names: Sequence[str], phase: str) -> str:
     """Remedies as the table of remedies joins them; "" if it doesn't predict what was tried.
 
     A graph ends with backward here if its optimizer can't count its steps in one, and not there. Of
-    an optimizer alone, there is nothing to predict but the training step.
+    an optimizer alone, only the training step is predicted.
     """
     optimizer = next((name for name in names if name in OPTIMIZERS), OPTIMIZERS[0])
     shorter = GRAPH in names and phase == STEP and not counts_in_graph(optimizer)
@@ -139,7 +138,7 @@ def key_of(names: Sequence[str], phase: str) -> str:
 def firsts(steps: pd.DataFrame) -> pd.DataFrame:
     """The remedy of each case that alone saves most, of those shown to save WORTH.
 
-    clear: whether its processes overlap with those of no other remedy alone.
+    clear: whether its processes overlap with no other remedy's alone.
     """
     alone = steps[(steps["names"].map(len) == 1) & steps["counts"]]
     worth = alone[(alone["saves"] >= WORTH) & alone["shown"]]
@@ -174,13 +173,13 @@ def on_top(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def place(variant: str, precision: str, device: str) -> int:
-    """Where a variant stands in the stack of a case; -1 if it doesn't."""
+    """A variant's place in the stack of a case, or -1."""
     names = [each.name for each in stack(precision, device)] if device in STACK else []
     return names.index(variant) if variant in names else -1
 
 
 def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
-    """A row per case: its plain step, what pays most alone, its shortest step, and predictions."""
+    """A case's plain step, what pays most alone, its shortest step, and predictions."""
     plain = steps[steps["is_plain"]].drop_duplicates("case").set_index("case")
     tried = steps[~steps["is_plain"] & steps["counts"]]
     least = tried.sort_values("median_ms", kind="stable").drop_duplicates("case").set_index("case")
@@ -200,7 +199,7 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
 
 
 def effects(steps: pd.DataFrame) -> pd.DataFrame:
-    """Memory and errors of training steps; what was compared and has no error isn't finite."""
+    """Memory and errors; what was compared and has no error isn't finite."""
     grown = (steps["peak_memory_mib"] / steps["peak_memory_mib_plain"]).astype(object) - 1
     compared = steps["error_state"] == "ok"
     return steps.assign(
@@ -211,7 +210,7 @@ def effects(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """A row per phase of the point's variant; times are per as many tokens as the plain batch."""
+    """A row per phase; times are per as many tokens as the plain batch has."""
     variant, case = Variant.of(point), case_of(point, point["size"], point["precision"])
     extra: Row = {}
     for row in rows:

@@ -65,7 +65,7 @@ def case_at(point: Point) -> Case:
 
 
 def needs(variant: Variant, case: Case) -> str:
-    """What the variant needs that the case's device can't do; "" if it can run."""
+    """What the variant needs that the case's device can't do, or ""."""
     if case.device == "cuda":
         return ""
     if case.attention in NEEDS_CUDA["attention"]:
@@ -74,7 +74,7 @@ def needs(variant: Variant, case: Case) -> str:
 
 
 def built(variant: Variant, case: Case) -> tuple[Workload | None, Row]:
-    """The workload of a variant; None with a row that says why there is none."""
+    """The workload of a variant, or None with a row that says why."""
     if why := needs(variant, case):
         return None, {"status": "not_supported", "reason": why}
     workload, row = build(case, variant.bf16_weights)
@@ -115,8 +115,8 @@ def first_calls(workload: Workload) -> Row:
 
 
 def referred(case: Case) -> Row:
-    """What the plain model computes in float32 of the same seed and batch, `logits` and
-    `gradients` by name, on the host; or why there is none."""
+    """What the plain model computes in float32 of the same seed and batch, `logits` and `gradients`
+    by name, on the host; or why there is none."""
     plain = replace(case, precision="fp32", attention="naive", optimizer="adamw", execution=EAGER)
 
     def run() -> Row:
@@ -138,11 +138,8 @@ def _gradients(workload: Workload) -> list[tuple[str, Tensor]]:
 
 
 def compared(workload: Workload, variant: Variant, reference: Row) -> Row:
-    """The relative error of the variant's logits, and the largest of any parameter's gradient.
-
-    None in place of a number for a result that is not finite. Without a reference, why there is
-    none.
-    """
+    """The relative error of the variant's logits, and the largest of any parameter's gradient, None
+    if not finite; without a reference, why there is none."""
     if reference["status"] != "ok":
         reason = f"no reference: {reference['reason']}"
         return {"status": reference["status"], "reason": reason}
@@ -155,7 +152,7 @@ def compared(workload: Workload, variant: Variant, reference: Row) -> Row:
 
 
 def relative_error(found: Tensor, exact: Tensor) -> float:
-    """max |found - exact| / max |exact|; infinite if anything found is not finite."""
+    """max |found - exact| / max |exact|; infinite if anything found isn't finite."""
     on_device = exact.to(found.device)
     worst = (found.detach().float() - on_device).abs().max() / on_device.abs().max()
     error = float(worst)

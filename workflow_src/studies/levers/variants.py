@@ -10,17 +10,16 @@ from workflow_src.studies.study import Point
 PLAIN = "plain"
 
 BATCH = 4
-"""The batch of each case; see points.yaml."""
+"""Each case's; see points.yaml."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to run a case: with which remedies, each of which sets one or two fields.
+    """A way to run a case. remedies: those it combines, in order.
 
-    name: its id; remedies: those it combines, in order. The other fields say what runs: attention
-    and optimizer as in a case; the precision, "" for the case's own; bf16_weights: parameters kept
-    in bfloat16, without autocast; graph: replayed as a CUDA graph; compiled: the model under
-    torch.compile; batches: how many times the case's batch.
+    Attention and optimizer are as in a case; precision "" is the case's own; bf16_weights:
+    parameters kept in bfloat16, without autocast; graph: replayed as a CUDA graph; compiled: the
+    model under torch.compile; batches: how many times the case's batch.
     """
 
     name: str = PLAIN
@@ -64,7 +63,7 @@ CUDA graphs, and compiles only the plain model: it takes longer than all the res
 
 
 def combined(*remedies: str) -> Variant:
-    """The variant with these remedies, each put on the ones before; named after the last one."""
+    """The variant with these remedies, each put on those before; named after the last."""
     if not remedies:
         return Variant()
     name = f"then_{remedies[-1]}" if len(remedies) > 1 else remedies[0]

@@ -1,4 +1,4 @@
-"""Analyzes the memory study: peaks against formulas, timelines, and what a block saves by name.
+"""Peaks against formulas, timelines, and what a block saves by name.
 
 Formulas are evaluated here and not in measure, so that editing one makes no measurement stale.
 """
@@ -80,7 +80,7 @@ def _record(case: Case, row: Row) -> list[Row]:
 
 
 def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
-    """A row with what a block saves, and one for each of its largest tensors, named."""
+    """What a block saves, then its largest tensors, named."""
     tensors = compiled_block_tensors(case) if row["compiled"] else block_tensors(case)
     keys = ("precision", "heads", "compiled")
     saved = [each for each in rows if each["measurement"] == "saved_tensor"]
@@ -96,7 +96,7 @@ def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:
     """What a block saves by formula and by hooks (MiB), and how much the allocator's memory grew.
 
     Of what is saved, the block's input was there before; what is new besides is its output, as
-    large as the input unless a copy of it is saved too. Gradients: deduced, and measured.
+    large as the input unless a copy of it is saved too.
     """
     known = {
         "predicted_mib": total_bytes(tensors) / MIB,

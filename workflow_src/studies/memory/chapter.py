@@ -20,13 +20,12 @@ KINDS = {kind: kind for kind in timeline.KINDS} | {"state": "optimizer state"}
 """What memory is held for, in words."""
 
 RECORD = ["size", "context", "precision", "phase"]
-"""What a record is of."""
 
 SIZES = {"stream": "a residual stream", "gradients": "gradients of a block"}
 """What is as large as the model's shape says."""
 
 PARTS, MOST = ("forward", "backward"), 3
-"""The parts of a step that the figure names, and how many records it shows."""
+"""Parts of a step that the figure names, and how many records it shows."""
 
 
 def facts(run: Run) -> Facts:
@@ -61,7 +60,7 @@ def facts(run: Run) -> Facts:
 
 
 def worded(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with words for what was recorded, what has a size, components, and executions."""
+    """With words for what was recorded, what has a size, components, and executions."""
     first = {"stream": "forward", "gradients": "train_step"}
     is_first = table["phase"] == table["measurement"].map(first)
     return table.assign(
@@ -75,7 +74,7 @@ def worded(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside(peaks: pd.DataFrame) -> pd.DataFrame:
-    """Peaks beside what was foretold: how far `off`, and whether what fits is foretold `right`."""
+    """How far `off` predicted peaks are, and whether what fits is foretold `right`."""
     predicted, peak = peaks["predicted_peak_mib"], peaks["peak_mib"].where(peaks["ok"])
     free = to(predicted / peaks["available_mib"], "share")
     known = (peaks["fits_predicted"] != "") & peaks["status"].isin(["ok", "oom"])
@@ -92,7 +91,7 @@ def beside(peaks: pd.DataFrame) -> pd.DataFrame:
 
 
 def cases(peaks: pd.DataFrame) -> pd.DataFrame:
-    """A row per size, context and precision, of which none is near the limit, with both phases."""
+    """Each size, context and precision of which no phase is near the limit."""
     case = peaks.groupby(RECORD[:3], sort=False, dropna=False).ngroup()
     far = peaks.assign(case=case)[~case.isin(case[peaks["near"]])]
     found = far.drop_duplicates("case").set_index("case")
@@ -118,7 +117,7 @@ def stages(segments: pd.DataFrame) -> pd.DataFrame:
 def figure(table: pd.DataFrame) -> Plot:
     """Active memory over time by what it is held for: of each size and phase the longest context.
 
-    Training steps come first, which show the most. A stretch is as high as its peak.
+    Training steps, which show the most, come first. A stretch is as high as its peak.
     """
     is_drawn = table[["start_ms", "end_ms", "active_mib"]].notna().all(axis=1)
     every = table[(table["measurement"] == "segment") & (table["status"] == "ok") & is_drawn]

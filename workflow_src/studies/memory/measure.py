@@ -44,9 +44,9 @@ Mark = tuple[int, int, str]
 class Marks:
     """Marks of what runs inside `around`; `events` counts allocations and their ends so far.
 
-    A step is a range around all others. A forward pass is in the model's ranges, whose blocks are
-    numbered: step 1/forward/block 3/attention. A backward pass is in the part whose output's
-    gradient it has just made: step 1/backward/block 3/attention.
+    A step is a range around all others. Forward is in the model's ranges, with numbered blocks:
+    step 1/forward/block 3/attention. Backward is in the part whose output's gradient it has just
+    made: step 1/backward/block 3/attention.
     """
 
     def __init__(self, events: Callable[[], int]) -> None:
@@ -97,7 +97,7 @@ Held = tuple[int, Mapping[str, set[int]]]
 
 
 def tasks(point: Point, beside: Path) -> Iterator[Task | Row]:
-    """The rows of a point; snapshots of the allocator go beside its file, which is `beside`."""
+    """The rows of a point; snapshots of the allocator go beside its file, `beside`."""
     if point["measures"] == "block":
         for precision, heads in product(point["precisions"], point["heads"]):
             case = replace(case_of(point, point["size"], precision), heads=heads)
@@ -167,10 +167,7 @@ def _addresses(workload: Workload, record: AllocatorRecord | LiveTensors) -> dic
 
 
 def as_row(allocations: Sequence[Allocation], held: Sequence[Held], marks: Sequence[Mark]) -> Row:
-    """`allocations`: size, start, end, index of the line, kind ("" for most); `lines`; `marks`.
-
-    The kind is of the first of `held` that has an allocation.
-    """
+    """`allocations`: size, start, end, index of the line, kind ("" for most); `lines`; `marks`."""
     lines = list(dict.fromkeys(each.line for each in allocations))
     place = {line: number for number, line in enumerate(lines)}
     return {
@@ -184,7 +181,7 @@ def as_row(allocations: Sequence[Allocation], held: Sequence[Held], marks: Seque
 
 
 def _kind(allocation: Allocation, held: Sequence[Held]) -> str:
-    """What an allocation is held as: the name in the first of `held` that has it; "" in none."""
+    """What an allocation is held as in the first of `held` that has it; "" in none."""
     for event, addresses in held:
         alive = allocation.start < event and (allocation.end is None or allocation.end >= event)
         for kind, known in addresses.items():

@@ -15,10 +15,8 @@ from workflow_src.studies.study import Row
 
 
 def block_of(case: Case) -> tuple[Block, Tensor]:
-    """One block of a case's model, with weights drawn from its seed, and a residual stream for it.
-
-    The stream, (batch, T, d_model), is in float32 and needs a gradient, as it does in a model.
-    """
+    """One block of a case's model, with weights drawn from its seed, and a residual stream for it:
+    (batch, T, d_model), float32, with a gradient, as in a model."""
     (block,) = build_model(replace(case, layers=1)).blocks
     assert isinstance(block, Block)
     shape = (case.batch, case.context, case.d_model)
@@ -29,9 +27,8 @@ def saved_rows(case: Case, compiled: bool) -> Row:
     """A row for several: `block_saves` with totals in bytes, and `saved_tensor` for each storage.
 
     allocated_bytes: by how much the CUDA allocator's memory grew over the block's forward pass,
-    None on a CPU; stream_bytes: the input, which is among what is saved but was there before, and
-    the output, which isn't saved but new, are as large. Raises UnavailableError if nothing is
-    compiled.
+    None on a CPU; stream_bytes: the size of the input, which is saved but was there before, and of
+    the output, which is new but isn't saved. Raises UnavailableError if nothing is compiled.
     """
     if compiled:
         with refusing():
@@ -61,7 +58,7 @@ def saved_rows(case: Case, compiled: bool) -> Row:
 
 
 def _grown(forward: Callable[[], Tensor]) -> int:
-    """Bytes by which the CUDA allocator's memory has grown when a forward pass has ended."""
+    """Bytes by which the CUDA allocator's memory has grown after a forward pass."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     out = forward()

@@ -31,7 +31,7 @@ def stretches(record: Row) -> pd.DataFrame:
 
 
 def allocations(record: Row, places: pd.DataFrame) -> pd.DataFrame:
-    """A row per allocation of a record, with its kind, its line, and the place where it begins.
+    """A record's allocations with kind, line, and the place where each begins.
 
     Activations are what a step allocated before its backward pass began and freed after that.
     """
@@ -63,8 +63,8 @@ def live(record: Row, places: pd.DataFrame, found: pd.DataFrame) -> NDArray[np.i
 def segments(places: pd.DataFrame, active: NDArray[np.int64]) -> list[Row]:
     """A row per stretch of each step: its time, and memory by kind at its peak (MiB).
 
-    `component`: where in it the peak is. What lies between parts, or is without any allocation,
-    belongs to the stretch before.
+    `component`: where in it the peak is. What lies between parts, or has no allocation, belongs to
+    the stretch before.
     """
     total = active.sum(axis=0)
     events = zip(places["first"], places["last"], strict=True)
@@ -102,6 +102,6 @@ def largest_allocations(found: pd.DataFrame, step: str) -> list[Row]:
 
 
 def gradient_bytes(found: pd.DataFrame) -> pd.Series:
-    """Bytes of gradients that the first step's backward pass made, by block."""
+    """By block, of the first step's backward pass."""
     mine = found[(found["kind"] == "gradients") & (found["step"] == "step 1")]
     return mine[mine["block"].str.startswith("block")].groupby("block")["size"].sum()

@@ -1,1 +1,1 @@
-"""The study `mlp`: its points, how they are measured, and what the numbers say."""
+"""The study `mlp`."""

@@ -25,7 +25,7 @@ def facts(run: Run) -> Facts:
 
 
 def widths(sweep: pd.DataFrame) -> pd.DataFrame:
-    """The steps by width: time, device time, its share of the step, and all over the base's."""
+    """Steps by width: time, device time, its share of the step, and all over the base's."""
     found = sweep[sweep["dim"].notna()].sort_values("dim", key=sortable)
     ms, busy = found["median_ms"].where(found["ok"]), found["busy_ms"].where(found["ok"])
     found = found.assign(shown=or_state(found["time"], found), ms=ms, busy=busy)
@@ -34,7 +34,7 @@ def widths(sweep: pd.DataFrame) -> pd.DataFrame:
 
 
 def over(steps: pd.DataFrame | pd.Series, base: pd.Series) -> Facts:
-    """FLOPs, time and device time of steps over those of another."""
+    """FLOPs, time and device time over those of another step."""
     step = steps["ms"] / base["ms"]
     flops = (steps["dim"] / base["dim"]) ** 2
     return {"flops": flops, "step": step, "grown": steps["busy"] / base["busy"]}
@@ -53,6 +53,6 @@ def growths(sweep: pd.DataFrame) -> Facts:
 
 
 def growth(steps: pd.DataFrame) -> Facts:
-    """How many times FLOPs and time of the widest of some steps are those of the narrowest."""
+    """FLOPs and times of the widest of some steps over those of the narrowest."""
     low, high = first(steps), first(steps[::-1])
     return {"low": low["dim"], "high": high["dim"]} | over(high, low)

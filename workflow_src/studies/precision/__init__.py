@@ -1,1 +1,1 @@
-"""The study `precision`: its points, how they are measured, and what the numbers say."""
+"""The study `precision`."""

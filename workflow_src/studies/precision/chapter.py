@@ -16,13 +16,13 @@ from workflow_src.studies.facts import load, or_state, span, unmeasured
 from workflow_src.studies.study import Point, Row
 
 AUTOCAST = "bf16"
-"""The precision whose speed-up is told, over each other one."""
+"""The precision whose speed-up over each other one is told."""
 
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
 
 MEASUREMENTS = words.PHASES | {"scores": "attention scores alone"}
-"""What was timed, in words; all but the last are of a model."""
+"""All but the last are of a model."""
 
 KEY = ["size", "measurement"]
 
@@ -50,8 +50,8 @@ def facts(run: Run) -> Facts:
 def paired(timed: pd.DataFrame) -> pd.DataFrame:
     """Each timing in full precision beside the same under autocast (columns ending in _cast).
 
-    waits: a GPU isn't known to work for WORKING_FULLY of the step under autocast. Samples of one
-    process then don't decide: processes differ by more. alike: neither a gain nor a loss, as the
+    waits: a GPU isn't known to work for WORKING_FULLY of the step under autocast; then samples of
+    one process don't decide: processes differ by more. alike: neither a gain nor a loss, as the
     samples overlap, or by SAME_WITHIN. printed: the speed-up with the digits that samples earn.
     """
     timed = timed[timed["measured"] != ""]
@@ -99,7 +99,7 @@ def compared(models: pd.DataFrame) -> Facts:
 
 
 def speedups(models: pd.DataFrame) -> pd.DataFrame:
-    """A row per size: autocast's speed-up over each precision, and how much of its step is work."""
+    """By size autocast's speed-up over each precision, and how much of its step is work."""
     mark = models["alike"].map({True: " ≈", False: ""}).where(~models["waits"], " †")
     heading = models["measured"].astype(object) + ": over " + models["precision"].astype(object)
     cells = pd.Series(list(zip(models["printed"], mark, strict=True)), models.index, dtype=object)
@@ -125,7 +125,7 @@ def timings(speed: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(pairs: pd.DataFrame) -> Plot:
-    """A panel per measurement: bf16's speed-up over each full precision, a bar per size."""
+    """By measurement and size bf16's speed-up over each full precision."""
     panels = [
         Panel(
             mine,
@@ -157,10 +157,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 def errors(row: Row, addend: float, additions: int) -> Row:
     """The error of a sum against additions x addend, in its two parts.
 
-    `representation_error` is the error of the addend as stored, times the additions;
-    `rounding_error` is the rest, due to rounding the sum at each addition. `spacing` is the
-    distance from the sum's last value to the next larger one in its dtype. All are exact in double
-    precision, which holds every product and difference here.
+    All are exact in double precision: it holds every product and difference here.
     """
     value, exact, stored = row["value"], additions * addend, additions * row["addend"]
     eps = float(np.finfo(row["sum_dtype"]).eps)

@@ -34,7 +34,7 @@ def tasks(point: Point) -> Iterator[Task]:
 
 
 def call_of(case: Case, measurement: str) -> Call:
-    """What is timed: a phase of the model, or the scores of one layer."""
+    """A phase of the model, or the scores of one layer."""
     return scores(case) if measurement == "scores" else Workload(case).phase(measurement)
 
 
@@ -53,12 +53,12 @@ VARIANTS = {
     "fp16 into fp32": (torch.float32, torch.float16, False),
     "fp16 cast to fp32 into fp32": (torch.float32, torch.float16, True),
 }
-"""Types of sum and addend, and whether the addend is first cast to the sum's type."""
+"""Types of sum and addend, and whether the addend is first cast to the sum's."""
 
 NARROW = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 EPS = 1e-5
-"""What LayerNorm adds to the variance (torch's default)."""
+"""What LayerNorm adds to the variance: torch's default."""
 
 
 def rounding(point: Point) -> Iterator[Task]:
@@ -81,7 +81,7 @@ def rounding(point: Point) -> Iterator[Task]:
 def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
     """Add `addend` `additions` times: the sum (`value`), its type, and the addend as stored.
 
-    Both numbers are in double precision, which holds every number of the two types exactly.
+    Double precision holds every number of the types exactly.
     """
     value = torch.tensor(0, dtype=total, device=point["device"])
     each = torch.tensor(point["addend"], dtype=addend, device=point["device"])
@@ -92,7 +92,7 @@ def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: boo
 
 
 def short(dtype: torch.dtype) -> str:
-    """The name of a type without its module: float16 for torch.float16."""
+    """float16 for torch.float16."""
     return str(dtype).removeprefix("torch.")
 
 
@@ -125,8 +125,8 @@ def types_seen(dtype: torch.dtype, device: str) -> dict[str, str]:
 def added_up(x: Tensor) -> Tensor:
     """The sum over the last dimension, rounded to the type of `x` after each addition.
 
-    In pairs, as reductions on a GPU add: the error grows with the logarithm of the length, not
-    with the length (Higham 1993). The length is a power of two.
+    In pairs, as reductions on a GPU add: the error grows with the logarithm of the length, not with
+    the length (Higham 1993). The length is a power of two.
     """
     while x.shape[-1] > 1:
         x = x[..., 0::2] + x[..., 1::2]
@@ -137,8 +137,8 @@ def norm_errors(point: Point, name: str, used: str, deviation: float) -> Row:
     """LayerNorm in float32 of random numbers in the type `name`, with statistics in `used`.
 
     `largest_error` is that of the output, whose standard deviation is 1, against the same input
-    normalized in double precision; `stored_error` is what storing the exact output in the type of
-    the input costs. `variance` says whether it stayed finite.
+    normalized in double precision; `stored_error` is what storing the exact output in the input's
+    type costs.
     """
     settings, dtype = point["layer_norm"], NARROW[name]
     torch.manual_seed(0)

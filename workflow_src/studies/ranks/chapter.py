@@ -27,7 +27,7 @@ GRADIENTS_EQUAL, PARAMETERS_EQUAL = 1e-4, 1e-2
 of gradients that are nearly 0."""
 
 ALL_GRADIENTS = ("naive", "flat", "overlapped", "bucketed")
-"""The ways in which all-reduces move each gradient once, and nothing else is moved."""
+"""Ways in which all-reduces move each gradient once, and nothing else is moved."""
 
 LITTLE = 1.05
 """Communication costs little where the best way's step takes at most so much of one without it."""
@@ -83,7 +83,7 @@ def of_ways(trained: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(ways: pd.DataFrame) -> Facts:
-    """The best and the worst way of each case, of those that don't wait if there are any."""
+    """The best and worst way of each case, of those that don't wait if there are any."""
     known = ways[ways["over"].notna()]
     judged = known[~known["waits"]] if (~known["waits"]).any() else known
     places = judged["over"].astype(float).groupby(judged["case"], sort=False)
@@ -116,7 +116,7 @@ def ends(over: Numbers) -> object:
 
 
 def all_reduces(rows: pd.DataFrame) -> pd.DataFrame:
-    """All-reduces alone: their bus bandwidth as a share of the link's."""
+    """Their bus bandwidth as a share of the link's."""
     rows = rows[rows["ok"]]
     link = rows["gpu"].map(LINKS)
     return rows.assign(mb=to(rows["bytes"], "MB"), of_link=to(rows["bus_gb_per_s"] / link, "share"))

@@ -37,7 +37,7 @@ INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
 """Environment variables for the network that ranks find each other by; set ones are kept."""
 
 MOST = ("_mib", "_error")
-"""How columns of a way end that have the most of any rank."""
+"""Ends of columns that have the most of any rank."""
 
 
 def tasks(point: Point) -> list[Row]:
@@ -61,8 +61,8 @@ def tasks(point: Point) -> list[Row]:
 def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder: Path) -> None:
     """Run a function of rank, point, folder and this process's id in a process per rank.
 
-    Raises StageError if one fails, or not all have ended after `limit_s` seconds; the others are
-    ended then, as they would wait for it.
+    Raises StageError if one fails, or not all have ended after `limit_s` seconds; the others, which
+    would wait for it, are ended then.
     """
     count, limit_s = point["ranks"], point["limit_s"]
     os.environ |= dict.fromkeys(INTERFACES, "lo") | os.environ
@@ -89,7 +89,7 @@ def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder
 
 
 def of_ranks(point: Point, folder: Path) -> list[Row]:
-    """The rows that the ranks of a point have written to a folder, each as one row of all."""
+    """The rows that the ranks of a point wrote to a folder, each as one row of all."""
     found = [
         json.loads((folder / f"rows{number}.json").read_text(encoding="utf-8"))
         for number in range(point["ranks"])
@@ -98,21 +98,19 @@ def of_ranks(point: Point, folder: Path) -> list[Row]:
 
 
 def of_all(rows: Sequence[Row]) -> Row:
-    """One row of all ranks': the first's, with the most memory and the largest errors of any.
-
-    A row of a rank that ran out of memory, if one did.
-    """
+    """The first rank's row, with the most memory and the largest errors of any; or that of a rank
+    that ran out of memory."""
     failed = next((row for row in rows if row["status"] != "ok"), None)
     known = [name for name in rows[0] if name.endswith(MOST) and rows[0][name] is not None]
     return failed or rows[0] | {name: max(row[name] for row in rows) for name in known}
 
 
 TOGETHER_BYTES, MOST_CALLS = 2 * 10**8, 20
-"""So many bytes in one sample, in at most this many calls: the same number in all ranks."""
+"""So many bytes in one sample, in at most this many calls: the same in all ranks."""
 
 
 def tasks_of(point: Point, folder: Path) -> Iterator[Task]:
-    """The tasks of a point as each rank measures them; traces go to the folder."""
+    """A point's tasks as each rank measures them; traces go to the folder."""
     if point["measurement"] == "all_reduce":
         for size in point["sizes_bytes"]:
             yield Task({"measurement": "all_reduce", "bytes": size}, partial(_timed, point, size))
@@ -125,7 +123,7 @@ def tasks_of(point: Point, folder: Path) -> Iterator[Task]:
 
 
 def _timed(point: Point, size: int) -> Row:
-    """Raw samples (ns) of an all-reduce of so many bytes, as each rank starts them in turn."""
+    """Samples of an all-reduce of so many bytes, as each rank starts them in turn."""
     device = point["device"]
     tensor = torch.zeros(size // 4, device=device)
     calls = max(1, min(MOST_CALLS, TOGETHER_BYTES // size))
@@ -136,7 +134,7 @@ def _timed(point: Point, size: int) -> Row:
 
 
 def run(rank: int, point: Point, folder: Path, parent: int) -> None:
-    """Measure as one rank of a point, and write its rows to a folder."""
+    """Measure as one rank, and write its rows to a folder."""
     end_with_parent(parent, signal.SIGKILL)
     # Threads that wait spin: as many as there are cores, in each rank, make a step take seconds.
     torch.set_num_threads(max(1, point.get("cpu_threads", 1) // point["ranks"]))

@@ -17,14 +17,12 @@ from workflow_src.placing.ranks import COLLECTIVE, read_all
 from workflow_src.studies.study import Row
 
 STEP = "train_step"
-"""The range of a step: see training.py."""
+"""See training.py."""
 
 
 def read_way(traces: list[Path]) -> Row:
-    """What the traces of all ranks of one way tell, in ms of a step; {"trace_reason": why} if none.
-
-    See `per_rank`; of each number the most of any rank.
-    """
+    """What the traces of all ranks of one way tell: of each number of `per_rank` the most of any
+    rank, or {"trace_reason": why not}."""
     try:
         found = attributed(read_all(traces), None, step=STEP)
         ranks = [per_rank(Subject.of(found, each)) for each in found.capture.processes]
@@ -39,9 +37,7 @@ def read_way(traces: list[Path]) -> Row:
 def per_rank(subject: Subject) -> dict[str, float]:
     """One rank's times, in ms of a step.
 
-    communication_ms: what collectives take without waits; wait_ms: these, for the other ranks;
-    exposed_ms: what of communication_ms runs while the device does nothing else; compute_ms: in
-    which it does anything else; recorded_ms: the step itself.
+    compute_ms: in which the device does anything but collectives; recorded_ms: the step itself.
     """
     moving, others = communication(subject), subject.work[subject.work["family"] != COLLECTIVE]
     busy = Union.of(others["start_ns"].to_numpy(), others["end_ns"].to_numpy())

@@ -22,17 +22,13 @@ from workflow_src.studies.ranks.ways import BUILD, Trained
 from workflow_src.studies.study import Point
 
 STEP = "train_step"
-"""The range of a step."""
 
 CHECKED = {"d_model": 128, "d_ff": 512, "layers": 2, "heads": 4}
-"""The size of the model whose step is compared with that of one process on the whole batch."""
+"""The model whose step is compared with that of one process on the whole batch."""
 
 
 class Training:
-    """One rank's part of training a case's model in one way.
-
-    `case.batch` is the number of sequences per rank.
-    """
+    """One rank's part of training in one way; `case.batch` sequences per rank."""
 
     def __init__(self, case: Case, way: str) -> None:
         """Build the model, the same in all ranks, and this rank's batch. May run out of memory."""
@@ -68,7 +64,7 @@ class Training:
         return _together(each.grad for each in self.trained.model.parameters())
 
     def parameters(self) -> Tensor:
-        """Likewise of the parameters themselves, a copy."""
+        """Likewise the parameters, a copy."""
         return _together(each.detach() for each in self.trained.model.parameters())
 
 
@@ -78,7 +74,7 @@ def tokens(case: Case) -> Tensor:
 
 
 def measure_way(case: Case, way: str, point: Point, trace: Path) -> Row:
-    """A row of one way: memory by part of a step, samples of a step, and how wrong it is.
+    """One way's memory by part of a step, samples of a step, and errors.
 
     The trace of `profiled_steps` more steps is written to `trace`.
     """
@@ -115,7 +111,7 @@ def wait_for_all(device: str) -> Callable[[], None]:
 def memory(training: Training) -> Row:
     """Peak memory (MiB) of a steady step before the optimizer's part, and of that.
 
-    None of either on a CPU, whose peak covers the process's lifetime.
+    None on a CPU, whose peak covers the process's lifetime.
     """
     device = training.case.device
     before, within = (peak_mib(part, device, 0) for part in (training.backward, training.optimize))
@@ -140,9 +136,8 @@ def profile(training: Training, steps: int, trace: Path) -> None:
 def step_errors(case: Case, way: str) -> Row:
     """How far a step is from that of one process on all ranks' batches: relative norms.
 
-    gradient_error: of the difference of gradients, over those. parameter_error: of the difference
-    of parameters after the step, over the change that it makes. AdamW alone would not tell a sum
-    of gradients from their mean: its step doesn't depend on their scale.
+    AdamW alone would not tell a sum of gradients from their mean: its step doesn't depend on their
+    scale.
     """
     whole = Training(case, "alone")
     whole.tokens = tokens(case)

@@ -79,8 +79,8 @@ def bucketed(model: TransformerLM) -> Trained:
 def sharded_optimizer(model: TransformerLM) -> Trained:
     """As `overlapped`, but each parameter's AdamW state is in one rank, which sends the result.
 
-    This is the first stage of ZeRO (Rajbhandari et al. 2020), with whole parameters as shards, by
-    torch's ZeroRedundancyOptimizer: the largest go first, each to the rank that has least.
+    The first stage of ZeRO (Rajbhandari et al. 2020) with whole parameters as shards: the largest
+    go first, each to the rank that has least.
     """
     how = SETTINGS | {"fused": True, "foreach": False}
     sharded = ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, **how)
@@ -101,11 +101,11 @@ BUILD: dict[str, Callable[[TransformerLM], Trained]] = {
     each.__name__: each
     for each in (alone, naive, flat, overlapped, bucketed, sharded_optimizer, fsdp)
 }
-"""Each way's function by its name in points.yaml; `alone` is without communication."""
+"""By name in points.yaml."""
 
 
 def start_average(gradient: Tensor) -> dist.Work:
-    """Start to replace a gradient by its mean over all ranks; it is there after wait()."""
+    """Start to replace a gradient by its mean over all ranks."""
     if dist.get_backend() == "nccl":
         operation = dist.ReduceOp.AVG
     else:

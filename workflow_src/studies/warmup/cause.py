@@ -46,10 +46,7 @@ def trials(point: Point) -> Iterator[Row]:
 
 
 def run(point: Point) -> Row:
-    """The program: build the model, then the first steps of each phase.
-
-    build_ns: time until the model is built, in which CUDA starts; steps_ns: of each step, by phase.
-    """
+    """Build the model (build_ns, in which CUDA starts), then run the first steps of each phase."""
     (size,) = point["sizes"]
     start = time.perf_counter_ns()
     workload = Workload(case_of(point, size, "fp32"))
@@ -65,7 +62,7 @@ def run(point: Point) -> Row:
 
 
 def main() -> None:
-    """Run the first steps of this process, and write how long each took."""
+    """Run the first steps of this process."""
     given = stage_arguments(__doc__, point=json.loads, output=new_file)
     # It is read when CUDA starts.
     os.environ["CUDA_MODULE_LOADING"] = given.point["loading"]

@@ -17,11 +17,11 @@ from workflow_src.studies.study import Point, Row
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
 
-A mean that is lower by more can't come from slow first steps, which only raise it.
+A mean that is lower by more can't come from slow first steps.
 """
 
 PLAIN, STARTED, LOADED = "as it is", "cuBLAS started", "and code loaded"
-"""The kinds of trials: what processes did before their first step."""
+"""What processes of trials did before their first step."""
 
 
 def facts(run: Run) -> Facts:
@@ -63,7 +63,7 @@ def settling(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def needed(runs: pd.DataFrame) -> Facts:
-    """The verdict: the fewest warm-up steps from which on no settling run's mean is far above.
+    """The fewest warm-up steps from which on no settling run's mean is far above.
 
     worst: the run with the highest mean of those with fewer or, if none are enough, with the most.
     """
@@ -86,9 +86,9 @@ def needed(runs: pd.DataFrame) -> Facts:
 
 
 def phases(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row per size and phase: medians over runs of one host, as one may be slower than another.
+    """By size and phase medians over runs of one host, as one may be slower than another.
 
-    after: the most steps until a run settled, with a mark where one never does.
+    after: the most steps until a run settled, marked where one never does.
     """
     ran = runs[runs["ok"]]
     many = ran.groupby(["name", "host_id"], sort=False).size().reset_index(name="runs")
@@ -112,7 +112,7 @@ def phases(runs: pd.DataFrame) -> pd.DataFrame:
 def means(runs: pd.DataFrame) -> pd.DataFrame:
     """How far means are off by size and phase, a column per number of steps left out.
 
-    By median over runs that settle; with a mark where none does.
+    Medians over runs that settle; marked where none does.
     """
     by, known = ["name", "steps"], runs[runs["excess"].notna()]
     settle = known.groupby(by)["settles"].transform("any").astype(bool)
@@ -123,7 +123,7 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def marked(cells: Numbers, loose: np.ndarray) -> pd.Series:
-    """Cells, with a mark where so it is said."""
+    """Cells with a mark where loose."""
     return cells.where(~loose, each(cells, lambda number: (number, " †")))
 
 
@@ -154,14 +154,13 @@ def trials(loading: pd.DataFrame) -> pd.DataFrame:
 
 
 SETTLED_WITHIN = 0.10
-"""A step is settled if it differs from the settled median by at most this share."""
+"""A settled step differs from the settled median by at most this share."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with the first step and the settled median of all steps (ms).
+    """The rows with the first step and the settled median (ms) of all steps, also of the warm-up.
 
-    `settled_ms` and `settled_after_steps` are of all steps, including those of
-    the warm-up. Captures of first steps, which points of earlier versions have, are left out.
+    Captures of first steps, which points of earlier versions have, are left out.
     """
     kept = [row for row in rows if row.get("sweep") != "traced"]
     return [_derived(row) if row["status"] == "ok" else row for row in kept]
@@ -183,10 +182,8 @@ def settled_median(values: Sequence[float]) -> float:
 
 
 def settled_after(values: Sequence[float]) -> int | None:
-    """Number of steps after which all others lie within SETTLED_WITHIN of the settled median.
-
-    None if even the last one does not.
-    """
+    """Steps after which all others lie within SETTLED_WITHIN of the settled median; None if even
+    the last one does not."""
     settled = settled_median(values)
     apart = [i for i, value in enumerate(values) if abs(value - settled) > SETTLED_WITHIN * settled]
     steps = apart[-1] + 1 if apart else 0
