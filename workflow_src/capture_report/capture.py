@@ -16,12 +16,12 @@ ALL = "all"
 """The process of the row of summary.csv that has the totals."""
 
 PAGE = 1000
-"""At most so many rows has a table of the page; the CSVs have all."""
+"""At most so many rows has a table of the page; CSVs have all."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """The tables of one capture, and what most of what is said of it rests on."""
+    """The tables of one capture."""
 
     run: Run
     name: str
@@ -79,7 +79,7 @@ class Capture:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """Findings of the process first whose first one saves most; each place of one kind once.
+        """Each place of one kind once; those of the process first whose first one saves most.
 
         general: what is true of a whole program.
         """
@@ -92,7 +92,7 @@ class Capture:
 
     @property
     def special(self) -> pd.DataFrame:
-        """Findings but for what is true of a whole program and saves what the account has."""
+        """Findings but for general ones with a saving, which the account has."""
         general = self.findings["general"] & self.findings["saves_ms"].notna()
         return self.of_process(self.findings[~general])
 
@@ -125,7 +125,7 @@ def in_ms(cell: Any) -> Any:
 
 
 def in_steps(times: Any) -> Any:
-    """How often something occurs a step; of less than once, in how many of how many steps."""
+    """How often something occurs a step; if less than once, in how many of how many steps."""
     if not isinstance(times, Number) or not 0 < times.value < 1:
         return times
     some = Fraction(times.value).limit_denominator(PAGE)
@@ -134,6 +134,6 @@ def in_steps(times: Any) -> Any:
 
 
 def share(part: Any, whole: Any) -> Any:
-    """A part of a whole as a share; NaN where one is unknown."""
+    """A part of a whole; NaN where one is unknown."""
     found = part / whole
     return found.to("share") if isinstance(found, Number) else NAN

@@ -20,21 +20,19 @@ OPERATORS = "time of operators on a CPU, as no device work was read,"
 TRACE = Markup(
     '<div class="note"><a class="button" href="{}" download>Save this step for Perfetto</a></div>'
 )
-"""What saves the step's trace."""
 
 FIRST, SHOWN, CARDS = 10, 30, 7
-"""Rows in Markdown of causes, of where time goes, and of what to change; the page has PAGE."""
+"""Rows in Markdown of causes, of where time goes, and of what to change."""
 
 SHORT = {
     **dict.fromkeys(("diagnoses", "idle_causes", "waits", "gaps", "copies"), FIRST),
     **dict.fromkeys(("steps", "ranks", "kernels"), SHOWN),
     "ranked": CARDS,
 }
-"""Rows in Markdown of tables, of which the first are shown."""
 
 
 def facts(capture: Capture, trace: str = "") -> Facts:
-    """What the template says of a capture; trace: the path of its step's."""
+    """What the template says; trace: the path of the step's."""
     tables = contents.tables(capture) | {
         "ranked": ranked(capture),
         "unfound": unfound(capture),
@@ -69,7 +67,7 @@ def said_first(capture: Capture) -> Facts:
 def shortened(found: Facts) -> Facts:
     """What Markdown has: of long tables the rows of the most time, and no button.
 
-    Paths that processes share stand there once.
+    Paths that processes share stand in `ranks` alone.
     """
     short = found | {name: found[name][:rows] for name, rows in SHORT.items() if name in found}
     rows = found.get("paths", pd.DataFrame({"busy_ms": []}))
@@ -89,7 +87,7 @@ def candidates(capture: Capture) -> pd.DataFrame:
 
 
 def once(capture: Capture) -> str:
-    """The name of the one range, there once, in which nearly all work lies; "" if none does."""
+    """The name of the one range, there once, in which nearly all work lies, or ""."""
     paths = capture["paths"]
     rows = paths[(paths["instances"] == 1) & ~paths["path"].str.contains(r"[/\\]")]
     most = rows[rows["busy_ms"] >= NEARLY_ALL * paths["own_ms"].sum()]

@@ -1,7 +1,6 @@
 """What a capture's tables say a step does, as frames of Numbers: of its parts, work, calls, gaps.
 
-A frame has at most PAGE rows, those of the most time, in the order of their table. `process` is
-empty unless there are several.
+A frame has at most PAGE rows, those of the most time, in the order of their table.
 """
 
 from collections.abc import Sequence
@@ -20,12 +19,12 @@ from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import is_unplaced
 
 LARGEST = 4
-"""So many rows of a step's work are shown of each process, and then one of all the rest."""
+"""So many rows of a step's work are shown of each process, then one of the rest."""
 
 REST = "all the rest"
 
 MANY = 10_000
-"""Sums of a longer table name the first of their lines alone: a page has no room for all."""
+"""Sums of a longer table name only the first of their lines: a page has no room for all."""
 
 PARTS = {
     "wall_ns": "whole step",
@@ -33,13 +32,13 @@ PARTS = {
     **{f"idle_{cause}_ns": f"idle: {cause}" for cause in ALL_CAUSES},
     "idle_ns": "idle",
 }
-"""Parts of a step by their column; the last one only where causes are missing."""
+"""Parts of a step by their column; the last only where causes are missing."""
 
 PER_STEP = ("activities_per_step", "busy_ns_per_step")
 
 
 def tables(capture: Capture) -> dict[str, pd.DataFrame]:
-    """What a step does and a capture is, by the names that the template has for its tables."""
+    """By their names in the template."""
     known = capture.diagnoses
     often = {"waits": "calls", "copies": "copies", "gaps": "gaps", "idle_causes": "times"}
     counted = {
@@ -69,7 +68,7 @@ def tables(capture: Capture) -> dict[str, pd.DataFrame]:
 
 def steps(capture: Capture) -> pd.DataFrame:
     """A row per part of a step's time, of each path of a process: median, least, most, and the
-    share of the time of all steps, of which the parts make up the whole."""
+    share of the time of all steps."""
     rows = capture["steps"]
     keys = ["process", "path"]
     number = over(rows.assign(steps=1.0), keys, "steps", unit="count")
@@ -89,8 +88,7 @@ def steps(capture: Capture) -> pd.DataFrame:
 
 
 def paths(capture: Capture) -> pd.DataFrame:
-    """Range paths with their share of all device time, as a tree for a page; what takes most comes
-    first."""
+    """Range paths with their share of all device time, as a tree; what takes most comes first."""
     rows = capture.rows("paths", "busy_ms")
     nodes = [(str(process), str(path)) for process, path in rows[["process", "path"]].to_numpy()]
     order = tree_order(nodes, rows["busy_ms"].astype(float).fillna(0.0))
@@ -113,7 +111,7 @@ def paths(capture: Capture) -> pd.DataFrame:
 
 
 def backward(capture: Capture) -> Facts:
-    """Device time of backward, and the share of it that has a range of forward, if it is known."""
+    """Device time of backward, and the share of it that has a range of forward, if known."""
     ns, placed = capture.every.reindex(["backward_ns", "backward_placed_ns"])
     return {"ms": in_ms(ns), "share": share(placed, ns)}
 
@@ -170,7 +168,7 @@ def lost(capture: Capture) -> pd.DataFrame:
 
 
 def _work(capture: Capture) -> pd.DataFrame:
-    """The rows of kernels, also of a table that is empty."""
+    """Kernels, with all columns also if the table is empty."""
     rows = capture["kernels"]
     return rows.reindex(columns=list(dict.fromkeys([*rows, *PER_STEP])))
 
@@ -178,7 +176,7 @@ def _work(capture: Capture) -> pd.DataFrame:
 def _summed(
     capture: Capture, rows: pd.DataFrame, by: Sequence[str], whole: bool = True
 ) -> pd.DataFrame:
-    """Calls and time of groups of kernels, and as far as they lie in steps, of a step.
+    """Calls and time of groups of kernels, in all and, as far as they lie in steps, a step.
 
     whole: of a step of any process, else of its own.
     """
@@ -203,7 +201,7 @@ def _summed(
 def contents(capture: Capture, table: str, *amounts: str) -> pd.DataFrame:
     """The largest rows of step_work or step_calls of each process, and the sum of the others.
 
-    amounts: the column that names what a row is of, and those of its numbers.
+    amounts: the column that names what a row is of, then those of its numbers.
     """
     rows = capture[table].sort_values("share", ascending=False, kind="stable")
     large = rows.groupby("process").cumcount() < LARGEST
@@ -216,7 +214,7 @@ def contents(capture: Capture, table: str, *amounts: str) -> pd.DataFrame:
 
 
 def doubted(capture: Capture) -> pd.DataFrame:
-    """The checks that a capture doesn't pass, with the numbers that they come to."""
+    """Checks that a capture doesn't pass, with their numbers."""
     rows = capture["certificate"]
     rows = rows[rows["verdict"] == "doubt"]
     numbers = pd.to_numeric(rows["value"].where(rows["unit"] != ""), errors="coerce")

@@ -18,7 +18,6 @@ from workflow_src.paper.run import lifted
 LAUNCHING, OTHER = "Launches, one by one", "neither launches nor a finding"
 
 SMALLER = 6
-"""At most so many findings that save little have a row."""
 
 
 def ranked(capture: Capture) -> pd.DataFrame:
@@ -53,7 +52,7 @@ def _launching(capture: Capture) -> list[pd.DataFrame]:
 
 
 def _seen(row: pd.Series) -> tuple[Any, ...]:
-    """How often a finding occurs, what it takes of a step, and which calls a gap lies between."""
+    """How often a finding occurs, what it takes of a step, and between which calls a gap lies."""
     parts: list[tuple[Any, ...]] = [
         (row["calls"], " × a step"),
         (row["when"], " steps"),

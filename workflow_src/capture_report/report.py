@@ -30,8 +30,8 @@ TITLE = "What is wrong with a step, and where device time goes"
 
 
 def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: str) -> Written:
-    """The chapter of the capture whose tables are in a folder, for a report beside `beside`; with
-    the picture of its step, if it has steps and one was drawn."""
+    """A capture's chapter, for a report beside `beside`; with the picture of its step, if it has
+    steps and one was drawn."""
     path, svg, picture, trace = folder / "step.svg", "", None, ""
     if len(capture["steps"]) and path.is_file():
         with reading(path, "an SVG", remake(path), StageError):
@@ -84,7 +84,7 @@ def write_report(
 ) -> list[Capture]:
     """Write the report of the captures whose tables are in some folders, and a summary into each.
 
-    Those that can't be read come first. Raises TraceError, with the reasons, if none can be.
+    Raises TraceError as readable_last does.
     """
     places = {folder.name: folder for folder in folders}
     every = [Capture(Run.of_capture(folder), name) for name, folder in places.items()]

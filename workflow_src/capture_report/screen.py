@@ -33,7 +33,7 @@ FEW_STEPS = 3
 WARM_UP = r"(?i)warm.?up"
 
 SEEN = 0.02
-"""The share of steps' device time from which on a part that not each step has is named."""
+"""The share of steps' device time from which on a part that some steps lack is named."""
 
 LOOP = 50
 """So many launches are more than a layer's, and told where most of a step repeats them: on an H200
@@ -43,17 +43,17 @@ NEXT = 0.1
 """The share of a step's work from which on what takes most after the first is named."""
 
 GAP_AT_LEAST, OF_IDLE = 0.1, 0.25
-"""A gap of the host that takes these shares of a step and of its idle time is named; else launches
+"""A gap of the host is named that takes these shares of a step and of its idle time; else launches
 come one by one."""
 
 NAMED = {Before.GAP: "gap", Before.NEXT_STEP: "next step", Before.WAIT: "wait"}
-"""Gaps that one call stands before."""
+"""Gaps before one call."""
 
 
 def first_screen(capture: Capture) -> Facts:
     """All that is said first; `verdict`: the finding, or why nothing is known of steps or savings;
-    `pace`: what sets it; `row`: that of the process that is told of; `findings`: without launches,
-    where these are the pace."""
+    `pace`: what sets it; `row`: that of the process told of; `findings`: without launches, where
+    these are the pace."""
     known, noted, findings = capture.diagnoses, capture.noted, capture.findings
     # Of the process of the first finding; else of that which waits least for others.
     its = known[known["process"].isin(findings["process"][~findings["general"]][:1])]
@@ -84,14 +84,14 @@ def first_screen(capture: Capture) -> Facts:
 
 
 def whole_ms(cell: Any) -> Any:
-    """Milliseconds as they stand in a sentence: whole ones from 10 on, else two digits."""
+    """Milliseconds as in a sentence: whole ones from 10 on, else two digits."""
     if not isinstance(cell, Number):
         return cell
     return replace(cell, digits=max(2, len(str(int(abs(cell.value))))))
 
 
 def _unknown(capture: Capture) -> str:
-    """The first of these that holds: why nothing is known of its steps."""
+    """The first reason why nothing is known of its steps, or ""."""
     noted, known = capture.noted, len(capture.diagnoses) > 0
     verdicts = {
         "unreadable": UNREADABLE in noted,
@@ -107,7 +107,7 @@ def _unknown(capture: Capture) -> str:
 
 
 def pace(capture: Capture, row: pd.Series) -> Facts:
-    """What sets the pace of a process, by its row of `diagnoses`, and where the device idles, or
+    """What sets the pace of a process, by its row of `diagnoses`, and where the device idles or
     what it works on."""
     step = row["step_ms"] if is_number(row["step_ms"]) else row["recorded_ms"]
     idles = row["device_idle_ms"] > IDLES * step or row["unnamed_ms"] > UNNAMED * step
@@ -141,7 +141,7 @@ def per_launch(row: pd.Series) -> tuple[Any, ...]:
 
 
 def _times(capture: Capture) -> Facts:
-    """How long steps take, and their ranges are open: of those of which one is drawn."""
+    """How long steps take, and how long their ranges are open: of those of which one is drawn."""
     rows, known = capture["steps"], capture.diagnoses
     busy = rows.groupby(["process", "path"])["busy_ns"].transform("sum")
     rows = rows[busy == busy.max()]
@@ -177,7 +177,7 @@ def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
 
 
 def _often(times: Number) -> Any:
-    """How many times a step, whole or with two digits, or in how many steps; "" for once."""
+    """How many times a step, or in how many steps; "" for once."""
     if round(times.value, 1) == 1:
         return ""
     some = in_steps(times)
@@ -187,7 +187,6 @@ def _often(times: Number) -> Any:
 
 
 def _most_work(work: pd.DataFrame) -> Facts:
-    """The family and part of a step that take most of the device's time, and what comes next."""
     rows = work.sort_values("device_ms", ascending=False, kind="stable")
     rows = rows.assign(ms=rows["device_ms"].map(whole_ms))
     most = first(rows)
@@ -231,8 +230,8 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
 
 
 def in_some(capture: Capture) -> dict[str, str]:
-    """The part of steps with most device time, of those that not each step has and that come to
-    SEEN of it: its `path`, and how many `have` it `of` all; {} without one. Numbers in names don't
+    """The part of steps with most device time, of those that some steps lack and that come to SEEN
+    of it: its `path`, and how many `have` it `of` all; {} without one. Numbers in names don't
     count."""
     paths = capture["paths"]
     is_step = paths["path"].isin(capture["steps"]["path"])

@@ -18,7 +18,7 @@ from workflow_src.paper.plain import SCHEMA, paragraphs, told
 from workflow_src.paper.run import first
 
 SHOWN = 3
-"""So many findings are on the first screen of a terminal."""
+"""Findings on the first screen of a terminal."""
 
 UNSURE = {"unlike", "warm-up", "problem"}
 """Doubts that may change what is wrong, not just by how much."""
@@ -37,7 +37,7 @@ def first_said(capture: Capture, templates: Path) -> list[str]:
 
 
 def summary(capture: Capture, templates: Path) -> dict[str, Any]:
-    """What is said of a capture for programs, with the rows that each number rests on."""
+    """What is said of a capture for programs."""
     screen, every, checks = first_screen(capture), capture.every, _own(capture, "certificate")
     doubted = bool((checks["verdict"] == "doubt").any())
     rows = {
@@ -65,13 +65,13 @@ def summary(capture: Capture, templates: Path) -> dict[str, Any]:
 
 
 def _own(capture: Capture, table: str) -> pd.DataFrame:
-    """A table of a capture, with its own columns alone."""
+    """A table with its own columns alone."""
     return capture.numbers(table)[[*own_columns(f"capture/{table}")]]
 
 
 def _processes(capture: Capture) -> pd.DataFrame:
-    """How a step of each process divides, and with their ends its time from step to step and that
-    of the work it launched."""
+    """How a step of each process divides; with their ends, its time from step to step and that of
+    the work it launched."""
     times, rows = capture.numbers("step_times"), capture.numbers("diagnoses")
     rows = rows[["process", *own_columns("capture/diagnoses")]]
     spread = over(times[times["step"] > 0], "process", "time_ms", "spread")
@@ -83,7 +83,6 @@ def _processes(capture: Capture) -> pd.DataFrame:
 
 
 def _findings(capture: Capture, doubts: set[str], doubted: bool) -> pd.DataFrame:
-    """Findings with the share of a step that each saves, and how sure that is."""
     rows = capture.findings[["process", *own_columns("capture/findings"), "general"]]
     sure = "low" if doubts & UNSURE else "medium" if doubts or doubted else "high"
     return rows.assign(

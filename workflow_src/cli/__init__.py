@@ -1,1 +1,1 @@
-"""Commands to run by hand; no rule runs them."""
+"""Commands to run by hand."""

@@ -18,7 +18,7 @@ from workflow_src.measure.workload import Workload, run_phases
 from workflow_src.plan.suites import make_plan
 
 NOWHERE = {"tag": "check-model"}
-"""A tag of which there are no results, so that those of other models don't matter."""
+"""A tag without results, so that those of other models don't matter."""
 
 
 def check(case: AnyCase) -> dict[str, Row]:

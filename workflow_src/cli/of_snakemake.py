@@ -1,7 +1,4 @@
-"""What Snakemake itself knows: settings as its --config takes them, what it would run, and why.
-
-Jobs are those of its own DAG, made by a dry run in this process.
-"""
+"""What Snakemake itself knows: settings as its --config takes them, what it would run, and why."""
 
 import ast
 import json
@@ -55,7 +52,7 @@ def configured(given: Sequence[str], file: Path = CONFIG) -> dict[str, Any]:
 
 
 class Job(NamedTuple):
-    """A job that would run: its rule, its outputs, why, and how the log of the last try ends."""
+    """A job that would run: why, and how the log of the last try ends."""
 
     rule: str
     outputs: tuple[str, ...]
@@ -71,7 +68,7 @@ def command(config: Sequence[str]) -> list[str]:
 def planned(config: Sequence[str]) -> list[Job]:
     """The jobs that the command would run in this folder; this process can run no other one.
 
-    Raises StageError, with what Snakemake says last, if it finds none because it fails.
+    Raises StageError, with what Snakemake says last, if it fails.
     """
     dag = _dag(config)
     # Of a dry run, all jobs have ended.
@@ -108,7 +105,7 @@ def _dag(config: Sequence[str]) -> Any:
 
 
 def why(reason: Any) -> str:
-    """Snakemake's reason for a job in words; "" where its output is missing and all is said."""
+    """Snakemake's reason for a job; "" where its output is missing, which says all."""
     updated = sorted(map(str, {*reason.updated_input} - {*reason.updated_input_run}))
     found = {
         "it is forced": reason.forced,

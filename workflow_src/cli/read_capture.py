@@ -44,8 +44,8 @@ def write_capture(
     """Write the tables of a capture into a folder, and a step of it.
 
     given: `capture`, its files, and add_options'. apart: whether traces of other ranks were given,
-    of which nothing shows that they are its job's. Raises TraceError if it can't be read, or with
-    note_problem writes tables that say why.
+    of which nothing shows that they are its job's. Raises TraceError if it can't be read; with
+    note_problem, writes tables that say why instead.
     """
     try:
         files = exported(given.capture, folder)

@@ -23,7 +23,7 @@ from workflow_src.plan.suites import make_plan
 
 
 class State(NamedTuple):
-    """What became of an output, in a word or two, and why.
+    """What became of an output, and why.
 
     stage: of a case, a study, "ceilings", or the rule of a job that isn't done. name: of the case,
     the point or the output.
@@ -62,7 +62,6 @@ def lines(given: Sequence[str]) -> Iterator[str]:
 
 
 def _counted(states: Sequence[State]) -> str:
-    """How many outputs of each stage are in which state, as a table."""
     counts = Counter((each.stage, each.word) for each in states)
     stages, words = (list(dict.fromkeys(part)) for part in zip(*counts, strict=True))
     rows = [[stage, *(counts[stage, word] for word in words)] for stage in stages]
@@ -70,8 +69,8 @@ def _counted(states: Sequence[State]) -> str:
 
 
 def states_of(dag: Dag, jobs: Sequence[Job]) -> Iterator[State]:
-    """The stages of each case, the points of each chosen study, the machine's ceilings, and what
-    else was begun and isn't there."""
+    """Stages of cases, points of chosen studies, the ceilings, and what else was begun and isn't
+    there."""
     ahead = {path: job for job in jobs for path in job.outputs}
 
     def state(stage: str, name: str, file: str) -> State:
@@ -97,7 +96,7 @@ def states_of(dag: Dag, jobs: Sequence[Job]) -> Iterator[State]:
 
 
 def _not_done(states: Sequence[State]) -> Iterator[str]:
-    """Why outputs aren't done; those of one stage with the same reason on one line."""
+    """Those of one stage with the same reason on one line."""
     groups = defaultdict[tuple[str, str, str], list[str]](list)
     for each in states:
         if each.word in ("stale", "unfinished"):

@@ -21,7 +21,7 @@ from workflow_src.paper.plain import screen
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
 
 FOLD = r"\.\d+"
-"""What the workflow leaves out of ranges' names, too, unless asked otherwise."""
+"""What the workflow leaves out of ranges' names unless asked otherwise."""
 
 ABOUT = """
 FILE is a capture of a training step, or of any program that uses a GPU:
@@ -93,7 +93,7 @@ def report_each(given: argparse.Namespace) -> int:
 
 
 def compare(given: argparse.Namespace) -> int:
-    """Report both captures, compare the first with the other; gives the exit status."""
+    """Report both captures and compare them; gives the exit status."""
     sides = (given.capture, given.against)
     names = names_of([str(files[0]) for files in sides])
     folders = [given.output / names[str(files[0])] for files in sides]

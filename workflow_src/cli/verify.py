@@ -10,7 +10,7 @@ from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.tables.laws import AT_MOST, LAWS, Law, Tables, derived, read_tables
 
 SHOWN = 3
-"""So many violations of a law are printed, the largest first."""
+"""Violations of a law that are printed, the largest."""
 
 
 def verdict(law: Law, rows: Tables) -> tuple[bool, list[str]]:

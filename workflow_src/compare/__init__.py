@@ -1,1 +1,1 @@
-"""Compares the tables of two runs: what differs, by how much, and whether that can be told."""
+"""Two runs or captures compared: what differs, by how much, and whether that can be told."""

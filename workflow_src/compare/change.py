@@ -15,12 +15,12 @@ PLAIN_BEYOND = 0.01
 DEVICE_BEYOND = 0.02
 """Device time counts as changed beyond this share, or the threshold if that is larger.
 
-A capture is one process, and device time repeats within 1 % from process to process and from host
-to host (benchmarks/README.md); twice that is no chance.
+From process to process and from host to host it repeats within 1 % (benchmarks/README.md); twice
+that is no chance.
 """
 
 WORK_CHANGED = 0.05
-"""A kernel's time changed if it differs by more than this share of its time, ..."""
+"""A kernel's time changed if it differs by more than this share of it, ..."""
 
 WORK_MATTERS = 0.001
 """... and by more than this share of the device time of all."""
@@ -30,7 +30,7 @@ ZERO = Number(0.0, "ms", formula="0")
 
 
 class Verdict(StrEnum):
-    """What is said of a change; the first of several decides."""
+    """What is said of a change."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 
 
 class Work(StrEnum):
-    """How a kernel or a finding changed; of a finding that both have, a saving may be unknown."""
+    """How a kernel or a finding changed."""
 
     APPEARED = "appeared"
     VANISHED = "vanished"
@@ -58,10 +58,10 @@ class Work(StrEnum):
 
 
 def beside(a: pd.DataFrame, b: pd.DataFrame, how: str = "outer") -> pd.DataFrame:
-    """Rows of one index side by side, as a_... and b_...; NaN where one lacks a row.
+    """Rows of one index side by side, as a_... and b_..., whose numbers say whose rows they rest
+    on.
 
-    in_a, in_b: whether each has it, as a number may be missing where the row isn't. The rows of
-    numbers say whose they are.
+    in_a, in_b: whether each has the row, as a number may be missing where the row isn't.
     """
     ours, theirs = (_sided(frame, side) for frame, side in ((a, "A"), (b, "B")))
     both = ours.add_prefix("a_").join(theirs.add_prefix("b_"), how=how)  # type: ignore[arg-type]
@@ -78,14 +78,14 @@ def _sided(frame: pd.DataFrame, side: str) -> pd.DataFrame:
 
 
 def spread(rows: pd.DataFrame, by: str | list[str], column: str) -> pd.DataFrame:
-    """The median of a time in each group, ms, and the least and the most that it was."""
+    """The median (ms), the least and the most of a time in each group."""
     ends = {"ms": "median", "least": "min", "most": "max"}
     found = {name: over(rows, by, column, how, "ms") for name, how in ends.items()}
     return pd.DataFrame(found, dtype=object).astype({"least": float, "most": float})
 
 
 def with_ratio(both: pd.DataFrame) -> pd.DataFrame:
-    """Tables side by side with `ratio`, b_ms / a_ms, where that is known."""
+    """With `ratio`, b_ms / a_ms, where that is known."""
     ratio = both["b_ms"].astype(object) / both["a_ms"].astype(object)
     return both.assign(ratio=each(ratio, partial(replace, digits=RATIO_DIGITS)))
 
@@ -93,8 +93,8 @@ def with_ratio(both: pd.DataFrame) -> pd.DataFrame:
 def apart(both: pd.DataFrame, threshold: float = 0.0) -> pd.Series:
     """The verdicts on work that the host doesn't decide, by ms, least and most of A and B.
 
-    Slower or faster: one run's range lies beyond the other's, and the medians differ by more than
-    DEVICE_BEYOND or, if that is more, `threshold`.
+    A verdict takes ranges that don't overlap, and medians that differ by more than DEVICE_BEYOND
+    or, if that is more, `threshold`.
     """
     ratio, beyond = both["ratio"].astype(float), 1 + max(DEVICE_BEYOND, threshold)
     slower = (both["b_least"] > both["a_most"]) & (ratio > beyond)
@@ -122,7 +122,7 @@ def work_kind(both: pd.DataFrame, whole: pd.Series | float) -> pd.Series:
 
 
 def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd.DataFrame:
-    """Tables side by side with how much more B has of something, as `name`; largest first.
+    """With how much more B has of something, as `name`; largest first.
 
     What isn't known in one that has the row is no change that is known.
     """
@@ -134,7 +134,7 @@ def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd
 
 
 def largest_first(rows: pd.DataFrame, by: Numbers) -> pd.DataFrame:
-    """Rows in the order of the size of a change."""
+    """Rows by the size of a change."""
     return rows.iloc[np.argsort(-by.astype(float).abs().to_numpy(), kind="stable")]
 
 

@@ -73,7 +73,7 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
 
 
 def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, share: float) -> Facts:
-    """What the template says of two runs: their times, kernels and steps, by case and phase."""
+    """What the template says of two runs."""
     times, work, steps = tables["times"], tables["kernels"], tables["ledger"]
     phases = decisive(times.set_index(PLACE)).reset_index()
     lost, plain = found["absent"]["lost"], times[times["kind"] == Kind.PLAIN]
@@ -112,7 +112,6 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
 
 
 def _verdict(phases: pd.DataFrame, plain: pd.DataFrame, lost: int) -> str:
-    """Which headline holds."""
     there = set(phases["verdict"])
     if not there or Verdict.SLOWER in there:
         return "slower" if there else "nothing"
@@ -124,7 +123,6 @@ def _verdict(phases: pd.DataFrame, plain: pd.DataFrame, lost: int) -> str:
 
 
 def _count(rows: pd.DataFrame, column: str, value: str) -> Any:
-    """In how many rows a column says so."""
     return count(rows["ratio"], rows[column] == value, f"{column} is {value}")
 
 
@@ -151,12 +149,11 @@ def _summary(times: pd.DataFrame) -> pd.DataFrame:
 
 
 def _worded(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with their phases in words."""
     return rows.assign(phase=rows["phase"].map(PHASES))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the comparison of two runs into a folder."""
+    """Write the comparison of two runs."""
     what = ("folder of the run before, or the reference", "folder of the run after")
     parser = comparison_parser("workflow_src.compare.compare", __doc__, *what)
     parser.add_argument(

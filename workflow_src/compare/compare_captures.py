@@ -39,13 +39,13 @@ FEWEST_STEPS = 3
 """In each capture, for a verdict: two may both be out of the ordinary."""
 
 NAMED_APART = ("copy", "set")
-"""Kinds of work whose short names differ between profilers: each kind is one row then."""
+"""Kinds of work whose short names differ between profilers: each is one row then."""
 
 OF_PATH = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
 """What is compared of a path, by column."""
 
 SHOWN = 10
-"""Rows of a table in the comparison; its appendix and its CSVs have all."""
+"""Rows of a table in the comparison; the appendix has all."""
 
 ORDER = {
     "slower": (Kind.DEVICE, Verdict.SLOWER),
@@ -57,7 +57,7 @@ ORDER = {
 
 
 def read_capture(folder: Path) -> Run:
-    """The tables of a capture. Raises StageError if they aren't there, or it can't be read."""
+    """The tables of a capture. Raises StageError if they aren't there, or it couldn't be read."""
     run = Run.of_capture(folder)
     for name in READ:
         if f"capture/{name}" not in run.files:
@@ -107,7 +107,7 @@ def compare(a: Path, b: Path) -> Compared:
 
 
 def facts(tables: dict[str, pd.DataFrame], judged: pd.DataFrame) -> Facts:
-    """What the template says of two captures: the times of a step that decide, and tables."""
+    """What the template says of two captures."""
     shown = set(judged["verdict"].items())
     found = next((name for name, each in ORDER.items() if each in shown), "same")
     verdict = found if Kind.DEVICE in judged.index else "can't tell"
@@ -125,7 +125,7 @@ def facts(tables: dict[str, pd.DataFrame], judged: pd.DataFrame) -> Facts:
 
 
 def _shared_step(a: Run, b: Run) -> str:
-    """The one range path of which both have enough steps that hold device work, or ""."""
+    """The one range path of which both have FEWEST_STEPS that hold device work, or ""."""
     found = []
     for run in (a, b):
         steps = run["capture/steps"].groupby("path")["busy_ns"].agg(["size", "min"])
@@ -135,13 +135,11 @@ def _shared_step(a: Run, b: Run) -> str:
 
 
 def _steps(run: Run, path: str) -> pd.DataFrame:
-    """The steps of a range path, of all processes."""
     rows = run["capture/steps"]
     return rows[rows["path"] == path]
 
 
 def _times(run: Run, step: str) -> pd.DataFrame:
-    """The two times of a step, by kind: of device work, and from step to step."""
     steps, times = _steps(run, step), step_times(run, FEWEST_STEPS)
     device = steps.assign(kind=Kind.DEVICE, ms=steps["busy_ns"] / NS_PER_MS)
     step_to_step = times.assign(kind=Kind.STEP, ms=times["time_ms"])
@@ -164,7 +162,7 @@ def _a_step(rows: pd.DataFrame, by: str, names: dict[str, str], steps: int) -> p
 
 
 def _kernels(run: Run, steps: int, by_short_name: bool) -> pd.DataFrame:
-    """Calls and ms a step of each kernel, copy or set, over all paths and processes, by name."""
+    """Calls and ms a step of each kernel, copy or set, over all paths and processes."""
     rows = run["capture/kernels"]
     if by_short_name:
         short = short_names(rows["name"])
@@ -175,7 +173,7 @@ def _kernels(run: Run, steps: int, by_short_name: bool) -> pd.DataFrame:
 
 
 def write_comparison(a: Path, b: Path, templates: Path, output: Path) -> int:
-    """Compare the captures of two folders, into a third, and print what changed; gives the status.
+    """Compare two captures into a third folder, and print what changed; gives the status.
 
     Raises StageError as `compare` does.
     """
@@ -186,7 +184,7 @@ def write_comparison(a: Path, b: Path, templates: Path, output: Path) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the comparison of two captures into a folder."""
+    """Write the comparison of two captures."""
     what = ("tables of the capture before", "tables of the capture after")
     parser = comparison_parser("workflow_src.compare.compare_captures", __doc__, *what)
     given = parser.parse_args(arguments)

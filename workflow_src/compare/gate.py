@@ -24,14 +24,14 @@ STATUSES = {
     "lost": UNKNOWN_STATUS,
     "nothing": UNKNOWN_STATUS,
 }
-"""By the name of the verdict, on two runs (compare.py) or two captures (compare_captures.py)."""
+"""By verdict, on two runs (compare.py) or two captures (compare_captures.py)."""
 
 
 @contextmanager
 def usage_status() -> Iterator[None]:
-    """End with status 2 for whatever keeps a comparison from its verdict.
+    """End with status 2 for whatever keeps a comparison from its verdict, even a bug.
 
-    Other commands end with status 1, which would mean "slower" here. Even a bug's traceback does.
+    Other commands end with status 1, which would mean "slower" here.
     """
     try:
         with one_sentence():
@@ -45,10 +45,7 @@ def usage_status() -> Iterator[None]:
 
 
 def read_verdict(path: Path) -> tuple[int, str]:
-    """The status and the text of a comparison's JSON. Raises StageError if it has none.
-
-    The text is the headline and, where more processes would tell more, how many.
-    """
+    """The status and the text of a comparison's JSON. Raises StageError if it has none."""
     with reading(path, "a comparison", "run make compare again", StageError):
         found = json.loads(path.read_text(encoding="utf-8"))
         status, needed = found["status"], found["processes_needed"]
@@ -60,7 +57,7 @@ def read_verdict(path: Path) -> tuple[int, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the verdict of a comparison that was made, and exit with its status."""
+    """Print a comparison's verdict, and exit with its status."""
     parser = Parser(prog="workflow_src.compare.gate", description=__doc__)
     parser.add_argument("--comparison", type=existing_file, required=True, help="compare.json")
     given = parser.parse_args(arguments)

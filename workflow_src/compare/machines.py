@@ -1,4 +1,4 @@
-"""What the two runs' environments leave in doubt, and in what they differ besides times."""
+"""In what two runs' environments differ, and what they leave in doubt."""
 
 import math
 
@@ -51,8 +51,8 @@ def _disturbed(run: Run) -> pd.DataFrame:
 
 
 def same_host(a: Measured, b: Measured, cases: pd.Index) -> str:
-    """Whether each case ran on the same host in both runs: yes, no or unknown; one that booted
-    in between is another."""
+    """Whether each case ran on the same host in both runs: yes, no or unknown; one that booted in
+    between is another."""
     ours, theirs = (_by_case(r.tables)["host_id"].reindex(cases, fill_value="") for r in (a, b))
     known = (ours != "") & (theirs != "")
     if (known & (ours != theirs)).any():
@@ -61,7 +61,7 @@ def same_host(a: Measured, b: Measured, cases: pd.Index) -> str:
 
 
 def differences(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
-    """The recorded properties in which the measurements of `cases` differ: what, a and b."""
+    """The recorded properties in which the measurements of `cases` differ: what, a, b."""
     both, tables = (a.tables, b.tables), {"environments": COMPARED, "plan": SETTINGS}
     rows = [
         (name, *(_seen(run, table, name, cases) for run in both))
@@ -79,7 +79,7 @@ def differences(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def _seen(run: Run, table: str, column: str, cases: pd.Index) -> str:
-    """The values of a column for these cases, most frequent first."""
+    """Values of a column, most frequent first."""
     rows = run[table]
     texts = _texts(rows.loc[rows["case"].isin(cases), column])
     return ", ".join(texts.replace("", "none").value_counts().index) or UNRECORDED
@@ -93,15 +93,15 @@ def _texts(cells: pd.Series) -> pd.Series:
 
 
 def _speed(run: Run, name: str, cases: pd.Index) -> float:
-    """The host's median speed, us."""
+    """The median, us."""
     rows = run["environments"]
     cells = rows.loc[rows["case"].isin(cases), [f"{name}_before", f"{name}_after"]]
     return float(np.nanmedian(cells)) if cells.notna().any(axis=None) else math.nan
 
 
 def other_work(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
-    """Cases of one name that compute something else in each run: case, and the first column of
-    WORK in which they differ, with its value in a and b."""
+    """Cases of one name that compute something else in each run: case, and the first column of WORK
+    that differs, with its value in a and b."""
     ours, theirs = (_work(run.tables).reindex(cases, fill_value="") for run in (a, b))
     differ = (ours != theirs) & (ours != "") & (theirs != "")
     rows = [
@@ -112,5 +112,5 @@ def other_work(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def _work(run: Run) -> pd.DataFrame:
-    """By case what the plan says of WORK; "" where it says nothing."""
+    """What the plan says of WORK by case; "" for nothing."""
     return run["plan"].set_index("case")[[*WORK]].apply(_texts).astype(object)

@@ -22,10 +22,8 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Compared:
-    """Two folders compared: what the template says, all rows by CSV, and what else the JSON says.
-
-    Frames of the JSON become lists of rows.
-    """
+    """Two folders compared: what the template says, all rows by CSV, and what else the JSON
+    says."""
 
     facts: Facts
     tables: Mapping[str, pd.DataFrame]
@@ -33,7 +31,7 @@ class Compared:
 
 
 def comparison_parser(prog: str, description: str | None, a: str, b: str) -> Parser:
-    """The arguments of a comparison; `a` and `b` say what is compared."""
+    """The arguments of a comparison; `a` and `b` say of what."""
     parser = Parser(prog=prog, description=description)
     for name, text in (("--a", a), ("--b", b)):
         parser.add_argument(name, type=existing_folder, required=True, help=text)
@@ -43,7 +41,7 @@ def comparison_parser(prog: str, description: str | None, a: str, b: str) -> Par
 
 
 def write(found: Compared, template: str, templates: Path, output: Path) -> int:
-    """Write what was found in comparing two folders and print the verdict; gives its status.
+    """Write a comparison and print its verdict; gives the status.
 
     Exits with USAGE_STATUS if the comparison can't be printed.
     """

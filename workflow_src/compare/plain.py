@@ -21,12 +21,12 @@ from workflow_src.compare.statistics import (
 ALPHA = 0.005
 """The chance that a comparison of two equal runs finds any difference, over all its phases.
 
-A gate that fails without a cause more often than once in a hundred runs is soon ignored; half of
-that leaves room for what no test knows of.
+A gate that fails without a cause more than once in a hundred runs is soon ignored; half of that
+leaves room for what no test knows of.
 """
 
 WIDEST = 0.05
-"""An interval that reaches further than this from 1 is too wide to say that nothing changed."""
+"""An interval that reaches further than this from 1 can't say that nothing changed."""
 
 
 class Why(StrEnum):
@@ -43,12 +43,12 @@ TOO_FEW = (Why.ONE, Why.FEW)
 
 
 def judged(pairs: pd.DataFrame, threshold: float) -> pd.DataFrame:
-    """Pairs of plain times with `verdict`, `why` nothing can be told ("" if it can), the ends of
-    the ratio's interval, `low` and `high`, and the rank test's `p`, corrected for all tests.
+    """Pairs of plain times with `verdict`, `why` nothing can be told ("" if it can), the ratio's
+    interval, `low` to `high`, and the rank test's `p`, corrected for all tests.
 
-    pairs: a row per case and phase, with the columns of runs.SAMPLES of A and of B; `trusted`: the
-    device works for enough of the time that the host doesn't decide it; `doubt`: what the machines
-    leave in doubt, "" if nothing.
+    pairs: a row per case and phase, with runs.SAMPLES of A and of B; `trusted`: the device works
+    for enough of the time that the host doesn't decide it; `doubt`: what the machines leave in
+    doubt, or "".
     """
     rows = zip(pairs.index, pairs.itertuples(index=False), strict=True)
     names = ["low", "high", "p", "smallest"]
@@ -77,8 +77,8 @@ def judged(pairs: pd.DataFrame, threshold: float) -> pd.DataFrame:
 
 
 def _evidence(case: str, row: Any) -> tuple[float, float, float, float]:
-    """An interval, p, and the smallest p that so many processes can give: of raw samples, or of
-    the fastest and the slowest process alone."""
+    """An interval, p, and the smallest p that so many processes can give: of raw samples, or of the
+    fastest and the slowest process alone."""
     several = min(row.a_processes, row.b_processes) > 1
     smallest = smallest_p(int(row.a_processes), int(row.b_processes)) if several else 1.0
     if row.a_samples and row.b_samples:
@@ -94,9 +94,7 @@ def _evidence(case: str, row: Any) -> tuple[float, float, float, float]:
 
 
 def fewest_processes(tests: int) -> int:
-    """How many processes each run needs, if both have as many, for any of `tests` to be shown.
-
-    Also where only the fastest and the slowest process are published.
-    """
+    """How many processes each run needs, if both have as many, for any of `tests` to be shown, also
+    where only the fastest and the slowest process are published."""
     raw = next(n for n in range(2, 1000) if smallest_p(n, n) * tests < ALPHA)
     return max(raw, FEWEST_EXTREMES)

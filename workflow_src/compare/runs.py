@@ -1,4 +1,4 @@
-"""Reads what two runs published: their tables, and the raw samples that lie beside them."""
+"""Reads what a run published: its tables, and the raw samples beside them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +18,13 @@ NEEDED = ("timings", "ranges", "kernels")
 PLACE = ["case", "phase"]
 
 SAMPLES = ("ms", "least", "most", "processes", "samples")
-"""Columns of a phase's times: the median, the fastest and the slowest process, how many there are,
+"""Columns of a phase's times: the median, the fastest and the slowest process, the number of these,
 and what is ranked: the processes' medians, or the steps of the only one."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run: its name, its tables and its plan, and what its benchmarks' raw samples say.
-
-    plain, replays: a row per case and phase whose benchmark lies beside the tables; see SAMPLES.
-    """
+    """A run. plain, replays: by case and phase SAMPLES of benchmarks that lie beside the tables."""
 
     name: str
     tables: Run
@@ -36,14 +33,14 @@ class Measured:
 
     @property
     def cases(self) -> pd.DataFrame:
-        """A row per case, indexed by it, with the columns that tell cases apart."""
+        """By case the columns that tell cases apart."""
         every = pd.concat([self.tables[name] for name in ("timings", "captures")])
         found = every.drop_duplicates("case").set_index("case", drop=False)[[*CASE_COLUMNS]]
         return found.rename_axis(None)
 
     @property
     def on_gpu(self) -> pd.Index:
-        """The cases that were timed on a GPU."""
+        """Cases timed on a GPU."""
         rows = self.tables["timings"]
         found: pd.Index = pd.Index(rows.loc[rows["device"] != "cpu", "case"].unique())
         return found
@@ -77,7 +74,7 @@ def _require_all_time(run: Run) -> None:
 
 
 def read_samples(paths: Iterable[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row of SAMPLES per case and phase of some benchmarks: of each phase, and of its replay."""
+    """SAMPLES by case and phase of some benchmarks: of each phase, and of its replay."""
     found: tuple[list[Sequence[object]], ...] = ([], [])
     for path in paths:
         with reading(path, "a benchmark's result", remake(path), StageError):
@@ -94,7 +91,6 @@ def read_samples(paths: Iterable[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _samples(row: Mapping[str, Any]) -> Sequence[object]:
-    """SAMPLES of what was timed."""
     ms = pd.Series(row["samples_ns"], dtype=float) / NS_PER_MS
     medians = ms.groupby(row.get("process", [0] * len(ms)), sort=False).median()
     ranked = tuple(medians if len(medians) > 1 else ms)

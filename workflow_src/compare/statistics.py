@@ -1,12 +1,10 @@
-"""Two samples compared: a rank test, corrected for many, and the bootstrap interval of a ratio.
-
-The rank test is Mann-Whitney's U, the correction Holm's; the bootstrap draws the samples of each
-run again, with replacement.
+"""Two samples compared: Mann-Whitney's rank test, corrected for many by Holm, and the bootstrap
+interval of a ratio.
 
 The test is written here because no package that `make` installs has one. Holm and not
 Benjamini-Hochberg: a gate should almost never fail without a cause, and Holm bounds the probability
-of even one false alarm among all tests, however they depend on each other; Benjamini-Hochberg
-bounds only the share of false alarms among the differences found.
+of even one false alarm, however the tests depend on each other; Benjamini-Hochberg bounds only the
+share of false alarms among the differences found.
 """
 
 import math
@@ -22,14 +20,14 @@ Interval = tuple[float, float]
 
 RESAMPLES = 5000
 LEVEL = 0.99
-"""Confidence of every interval; an interval is not corrected for the number of comparisons."""
+"""Confidence of every interval, not corrected for the number of comparisons."""
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     """Two-sided p that samples of one distribution are ranked apart as much as `a` and `b`.
 
-    It is the share of all choices of as many ranks as `a` has whose sum is as far from its mean;
-    exact also with ties.
+    The share of all choices of len(a) ranks whose sum is as far from its mean; exact also with
+    ties.
     """
     # Doubled, ranks are whole, also of equal samples, which share their mean rank.
     doubled, chosen = (2 * pd.Series([*a, *b]).rank()).astype(int).to_numpy(), len(a)
@@ -44,12 +42,12 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def smallest_p(a: int, b: int) -> float:
-    """The smallest p that `a` samples and `b` others can have: when all of one are above."""
+    """The smallest p of so many samples: when all of one are above."""
     return min(1.0, 2 / math.comb(a + b, a))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Each p corrected for their number (Holm): the chance of any false alarm at that level."""
+    """Each p corrected for their number."""
     order = np.argsort(ps, kind="stable")
     worst = np.maximum.accumulate(np.array(ps)[order] * np.arange(len(ps), 0, -1)).clip(max=1.0)
     adjusted: list[float] = worst[np.argsort(order)].tolist()
@@ -59,8 +57,8 @@ def holm(ps: Sequence[float]) -> list[float]:
 def resampled_ratios(a: Sequence[float], b: Sequence[float], name: str) -> Floats:
     """RESAMPLES ratios of the medians of `b` and `a`, each drawn again with replacement.
 
-    Draws depend only on `name` and the numbers of samples. The phases of one case are measured in
-    the same processes: under the case's name, the same processes are drawn for all of them.
+    Draws depend only on `name` and the numbers of samples: under the case's name, the same
+    processes are drawn for all phases, which are measured in the same processes.
     """
     return _medians(b, f"{name} B") / _medians(a, f"{name} A")
 
@@ -81,10 +79,10 @@ def interval(values: npt.ArrayLike) -> Interval:
 def interval_of_extremes(
     a: Interval, b: Interval, a_processes: int, b_processes: int
 ) -> Interval | None:
-    """An interval of the ratio b / a from only the least and greatest medians of the processes.
+    """An interval of the ratio b / a from the least and greatest medians of the processes alone.
 
-    A distribution's median lies between the extremes of n samples with probability
-    1 - 2 ** (1 - n). None where that leaves less than LEVEL for the two runs together.
+    With probability 1 - 2 ** (1 - n) a distribution's median lies between the extremes of n
+    samples. None where that leaves less than LEVEL for both runs together.
     """
     confidence = 1 - 2.0 ** (1 - a_processes) - 2.0 ** (1 - b_processes)
     if confidence < LEVEL or not all(map(math.isfinite, (*a, *b))):

@@ -1,6 +1,6 @@
 """What the difference between the steps of two captures is made of: findings, device and host.
 
-All times are ms per step, means over the processes that have steps; largest change first. What one
+Times are ms per step, means over the processes that have steps; largest change first. What one
 capture doesn't tell is compared in neither.
 """
 
@@ -25,13 +25,13 @@ LEAST = 0.01
 
 
 def step_times(run: Run, fewest: int) -> pd.DataFrame:
-    """The times from one step to the next, which the first step doesn't have; none of too few."""
+    """The times from one step to the next, which the first doesn't have; none of too few."""
     rows = run["capture/step_times"]
     return rows[(rows["step"] > 0) & (len(rows) >= fewest)]
 
 
 def parts(a: Run, b: Run) -> pd.DataFrame:
-    """How the steps divide: a row per one of PARTS that is known."""
+    """Those of PARTS that are known."""
     both = by_change(beside(_parts(a), _parts(b))).dropna(subset=["a_ms", "b_ms"], how="all")
     return both.reset_index()
 

@@ -34,14 +34,14 @@ OF_RUN = {
 OF_CAPTURE = {"from step to step, under the profiler": "time_ms", "device time": "device_ms"}
 
 FEWEST_PROCESSES = 5
-"""With fewer, the ends of unprofiled time say too little: of two runs that are alike, those of 5
-processes each lie apart by chance once in 126, those of 3 once in 10."""
+"""With fewer, the ends of unprofiled time say too little: of two equal runs, those of 5 processes
+each lie apart by chance once in 126, those of 3 once in 10."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A run or a capture: its name among the others, its kind, its times of a step by WHERE, the
-    first finding by place, and by name what was recorded of its versions and settings."""
+    """A run or a capture: times of a step by WHERE, the first finding by place, and by name what
+    was recorded of its versions and settings."""
 
     name: str
     kind: str
@@ -53,7 +53,8 @@ class Summary:
 def read_all(paths: Sequence[Path]) -> list[Summary]:
     """The summaries of folders, or of their files, in the order given.
 
-    Raises StageError if one isn't there or damaged, or they are of two kinds.
+    Raises StageError if one isn't there or damaged, is given twice or alone, or they are of two
+    kinds.
     """
     folders = [path.parent if path.name == FILE else path for path in paths]
     names = names_of([str(folder.resolve()) for folder in folders])

@@ -1,4 +1,4 @@
-"""Each phase that ran in both runs: how its times and its energy changed."""
+"""Each phase that ran in both runs: how its times and energy changed."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ NOT_PLANNED = "not planned"
 COLUMNS = ("working_share", "kind", "a_ms", "b_ms", "ratio", "verdict", "why", "low", "high", "p",
            "a_processes", "b_processes")  # fmt: skip
 """Of a row per phase and kind of time: the least share of the plain time in which the device works
-(NaN if it wasn't captured), the two times and what they show; see plain.judged."""
+(NaN if it wasn't captured), both times and what they show; see plain.judged."""
 
 CHANGED = {Verdict.SLOWER: "more", Verdict.FASTER: "less", Verdict.SAME: Verdict.SAME}
 """Said of energy whose intervals lie apart, by more than `apart` asks for."""
 
 
 def changes(a: Measured, b: Measured, cases: pd.Index, threshold: float) -> pd.DataFrame:
-    """A row per phase of `cases` that ran in both runs, and kind of its times, by case and phase,
-    with COLUMNS: what travels best first."""
+    """COLUMNS of each phase of `cases` that ran in both runs, and kind of its times, by case and
+    phase: what travels best first."""
     plain = beside(_plain(a), _plain(b), "inner")
     order = pd.MultiIndex.from_product([cases, PHASES], names=PLACE)
     plain = plain.reindex(order[order.isin(plain.index)])
@@ -55,7 +55,7 @@ def changes(a: Measured, b: Measured, cases: pd.Index, threshold: float) -> pd.D
 
 
 def _plain(run: Measured) -> pd.DataFrame:
-    """SAMPLES of each phase that was timed: of raw samples where they are there."""
+    """SAMPLES of each phase that was timed, raw where they are there."""
     rows = run.tables["timings"]
     rows = rows[rows["status"] == "ok"]
     keys = pd.MultiIndex.from_frame(rows[PLACE])
@@ -76,15 +76,15 @@ def _plain(run: Measured) -> pd.DataFrame:
 
 
 def _device(run: Measured) -> pd.DataFrame:
-    """The device time of each phase's captured steps: its median, least and most."""
+    """The device time of each phase's captured steps."""
     rows = run.tables["ranges"]
     rows = rows[(rows["path"] == rows["phase"]) & (rows["busy_ms"] > 0)]
     return spread(rows, PLACE, "busy_ms")
 
 
 def _replay(run: Measured) -> pd.DataFrame:
-    """The replay of each phase: its median, least and most over processes; from tables alone its
-    20th and 80th percentile."""
+    """The replay of each phase, over processes; from tables alone its least and most are the 20th
+    and 80th percentile."""
     rows = run.tables["timings"]
     keys = pd.MultiIndex.from_frame(rows[PLACE])
     columns = ("replayed_median_ms", "replayed_p20_ms", "replayed_p80_ms")
@@ -117,8 +117,8 @@ def in_one_run(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def energies(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
-    """A row per case and phase of which both runs tell the energy of a step: a_j, b_j, ratio, and
-    how it changed, which is no verdict, as it makes nothing slower."""
+    """By case and phase the energy of a step that both runs tell: a_j, b_j, ratio, and how it
+    changed, which is no verdict, as it makes nothing slower."""
     found = beside(_joules(a, cases), _joules(b, cases), "inner")
     found["ratio"] = found["b_j"].astype(object) / found["a_j"].astype(object)
     changed = apart(found).map(CHANGED)

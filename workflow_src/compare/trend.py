@@ -25,7 +25,7 @@ from workflow_src.paper.written import Facts
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
 
 MOST_RUNS = 8
-"""Runs that tables show, the last ones; the JSON has all."""
+"""Runs in tables, the last ones; the JSON has all."""
 
 HIGHER, LOWER, SAME, UNKNOWN = "higher", "lower", "no difference shown", "can't tell"
 ORDER = (HIGHER, LOWER, SAME, UNKNOWN)
@@ -47,8 +47,8 @@ def judged(a: Any, b: Any) -> str:
 
 
 def trend(runs: Sequence[Summary]) -> pd.DataFrame:
-    """A row per time of a step, by WHERE, a column per run; then of the last run against the first
-    `ratio`, `changed`, and `since`, the first run that differs as much as all after it."""
+    """By WHERE a time of a step in each run; then of the last run against the first `ratio`,
+    `changed`, and `since`, the first run that differs as much as all after it."""
     columns = [run.times.rename(run.name) for run in runs]
     table = pd.concat(columns, axis=1).rename_axis(WHERE).astype(object)
     ratio = each(table[runs[-1].name] / table[runs[0].name], partial(replace, digits=RATIO_DIGITS))
@@ -66,7 +66,7 @@ def _since(row: Cells, changed: str, names: Sequence[str]) -> str:
 
 
 def facts(runs: Sequence[Summary]) -> Facts:
-    """What the template says of runs, first to last."""
+    """What the template says."""
     table = trend(runs)
     known = table[table["ratio"].notna()]
     known = largest_first(known, known["ratio"].astype(float).map(math.log))
@@ -92,8 +92,8 @@ def facts(runs: Sequence[Summary]) -> Facts:
 
 
 def shown(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Rows as they are printed: each number with its interval, and a sign where it differs from
-    that of the run before."""
+    """Rows as printed: each number with its interval, and a sign where it differs from the one
+    before."""
     rows = table[[*names]].to_numpy(object)
     cells = [
         [_cell(row[0], ""), *(_cell(b, judged(a, b)) for a, b in pairwise(row))] for row in rows
@@ -111,7 +111,7 @@ def _cell(number: Any, changed: str) -> Any:
 
 
 def findings(runs: Sequence[Summary]) -> pd.DataFrame:
-    """What is wrong first with each step, a column per run; those that changed come first."""
+    """What is wrong first with each step, by run; those that changed come first."""
     table = pd.concat([run.findings.rename(run.name) for run in runs], axis=1).astype(object)
     said = table.map(lambda cell: cell[0] if isinstance(cell, tuple) else "")
     changed = said.nunique(axis=1) > 1
@@ -120,7 +120,7 @@ def findings(runs: Sequence[Summary]) -> pd.DataFrame:
 
 
 def changes(runs: Sequence[Summary]) -> pd.DataFrame:
-    """What was recorded otherwise of a run than of the one before: run, what, before, after."""
+    """What was recorded otherwise of a run than of the one before."""
     rows = [
         (b.name, what, a.about.get(what, ""), b.about.get(what, ""))
         for a, b in pairwise(runs)
@@ -131,7 +131,7 @@ def changes(runs: Sequence[Summary]) -> pd.DataFrame:
 
 
 def write_trend(paths: Sequence[Path], templates: Path, output: Path) -> str:
-    """Write trend.md, trend.html and trend.json of runs or captures; gives the headline.
+    """Write trend.md, trend.html and trend.json; gives the headline.
 
     Raises StageError as read_all does.
     """

@@ -14,8 +14,8 @@ BY_SHORT_NAME = [*PLACE, "short_name"]
 
 
 def kernels(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
-    """A row per kernel of a phase that appeared, vanished or changed, by whole name: short_name,
-    kind, calls and ms a step of A and B, change_ms; largest change first."""
+    """The kernels of phases that appeared, vanished or changed, by whole name: short_name, kind,
+    calls and ms a step of A and B, change_ms; largest change first."""
     ours, theirs = (_by_name(run, cases) for run in (a, b))
     both = beside(ours, theirs)
     phases = both.groupby(level=PLACE)
@@ -29,7 +29,7 @@ def kernels(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def _by_name(run: Measured, cases: pd.Index) -> pd.DataFrame:
-    """Calls and ms a step of each kernel of a phase, by whole name."""
+    """Calls and ms a step."""
     rows = run.tables["kernels"]
     rows = rows[rows["case"].isin(cases) & (rows["phase"] != "")]
     steps = rows.groupby(PLACE)["steps"].transform("max")
@@ -40,9 +40,9 @@ def _by_name(run: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def by_short_name(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The kernels that changed, those of one phase and short name together; largest change first.
+    """Kernels that changed, those of one phase and short name together; largest change first.
 
-    kind: each way in which some of them changed, in words.
+    kind: each way in which some of them changed.
     """
     groups = kernels.groupby(BY_SHORT_NAME, sort=False)
     kind = groups["kind"].agg(lambda kinds: " and ".join(dict.fromkeys(kinds)))
@@ -53,7 +53,7 @@ def by_short_name(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_phases(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The same over all phases: in how many a kernel changed, and its ms and change in these."""
+    """In how many phases a kernel changed, and its ms and change in these."""
     names = ("phases", "a_ms", "b_ms", "change_ms")
     counted = kernels.assign(
         phases=holds(kernels["change_ms"], kernels["kind"] != "", "it changed")
@@ -63,12 +63,11 @@ def over_phases(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def step_changes(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
-    """A row per profiled step, by case and phase: a_ms, change_ms and the change of each part, a
-    column each, which add up to it; largest change first. NaN where a step has no such part.
+    """By case and phase a_ms of a profiled step, change_ms, and the change of each part, which add
+    up to it; largest change first. NaN where a step has no such part.
 
-    Means over the captured steps, because means add up. Where one of the two has no causes of idle
-    time (a CPU has none), idle time is one part. most: the largest change of the step or a part,
-    as a share of A's step.
+    Means, because they add up. Where one run has no causes of idle time (a CPU has none), idle time
+    is one part. most: the largest change of the step or a part, as a share of A's step.
     """
     ours, theirs = (_steps(run, cases) for run in (a, b))
     both = beside(ours, theirs, "inner")
@@ -88,7 +87,7 @@ def step_changes(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def _steps(run: Measured, cases: pd.Index) -> pd.DataFrame:
-    """The means of the times of profiled steps, ms, by case and phase; NaN if a step lacks one."""
+    """Mean times of profiled steps, ms; NaN if a step lacks one."""
     rows = run.tables["ledger"]
     rows = rows[rows["case"].isin(cases)]
     columns = [str(c) for c in rows if str(c).endswith("_ns") and c != "busy_ns"]
