@@ -1,8 +1,10 @@
 """Two tables side by side, and the verdicts on how they differ: B against A."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,8 +101,13 @@ def apart(both: pd.DataFrame, threshold: float = 0.0) -> pd.Series:
     ratio, beyond = both["ratio"].astype(float), 1 + max(DEVICE_BEYOND, threshold)
     slower = (both["b_least"] > both["a_most"]) & (ratio > beyond)
     faster = (both["b_most"] < both["a_least"]) & (ratio < 1 / beyond)
-    found = np.select([slower, faster], [Verdict.SLOWER, Verdict.FASTER], Verdict.SAME)
-    return pd.Series(found, both.index, dtype=object)
+    return chosen({Verdict.SLOWER: slower, Verdict.FASTER: faster}, Verdict.SAME)
+
+
+def chosen(rules: Mapping[Any, Any], otherwise: str = "") -> pd.Series:
+    """In each row the name of the first rule that holds."""
+    found = np.select([*rules.values()], [*rules], otherwise)
+    return pd.Series(found, next(iter(rules.values())).index, dtype=object)
 
 
 def work_kind(both: pd.DataFrame, whole: pd.Series | float) -> pd.Series:
@@ -117,15 +124,12 @@ def work_kind(both: pd.DataFrame, whole: pd.Series | float) -> pd.Series:
         Work.CALLED: ~np.isclose(calls, again, rtol=1e-9, atol=0),
         Work.TIMED: (more - ms).abs() > limit,
     }
-    found = np.select([*rules.values()], [*rules], "")
-    return pd.Series(found, both.index, dtype=object)
+    return chosen(rules)
 
 
 def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd.DataFrame:
-    """With how much more B has of something, as `name`; largest first.
-
-    What isn't known in one that has the row is no change that is known.
-    """
+    """With how much more B has of something, as `name`; largest first. 0 stands for a row that one
+    lacks; what isn't known in one that has the row is no change that is known."""
     ours, theirs = (
         both[f"{side}_{of}"].astype(object).where(both[f"in_{side}"], ZERO) for side in "ab"
     )

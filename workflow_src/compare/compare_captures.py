@@ -42,7 +42,6 @@ NAMED_APART = ("copy", "set")
 """Kinds of work whose short names differ between profilers: each is one row then."""
 
 OF_PATH = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
-"""What is compared of a path, by column."""
 
 SHOWN = 10
 """Rows of a table in the comparison; the appendix has all."""
@@ -76,12 +75,10 @@ def compare(a: Path, b: Path) -> Compared:
     steps = [len(_steps(run, step)) if step else 1 for run in both]
     profilers = [str(run["capture/summary"]["profiler"].iloc[-1]) for run in both]
     differ = profilers[0] != profilers[1]
-    ours, theirs = zip(both, steps, strict=True)
-    a_paths, b_paths = (
-        _a_step(run["capture/paths"], "path", OF_PATH, count) for run, count in (ours, theirs)
-    )
-    by_path = with_ratio(beside(a_paths, b_paths)).reset_index()
-    work = beside(_kernels(*ours, differ), _kernels(*theirs, differ))
+    sides = [*zip(both, steps, strict=True)]
+    ours, theirs = (_a_step(run["capture/paths"], "path", OF_PATH, count) for run, count in sides)
+    by_path = with_ratio(beside(ours, theirs)).reset_index()
+    work = beside(_kernels(*sides[0], differ), _kernels(*sides[1], differ))
     work = work.assign(kind=work_kind(work, float(work["a_ms"].dropna().astype(float).sum())))
     work["family"] = work.pop("a_family").fillna(work.pop("b_family"))
     work = by_change(work.reset_index())
@@ -173,10 +170,8 @@ def _kernels(run: Run, steps: int, by_short_name: bool) -> pd.DataFrame:
 
 
 def write_comparison(a: Path, b: Path, templates: Path, output: Path) -> int:
-    """Compare two captures into a third folder, and print what changed; gives the status.
-
-    Raises StageError as `compare` does.
-    """
+    """Compare two captures into a third folder, and print what changed; gives the status. Raises
+    StageError as `compare` does."""
     found = compare(a, b)
     status = write(found, "compare_captures", templates, output)
     print("", screen(paragraphs(templates, "compare_captures.text.j2", found.facts)), sep="\n")

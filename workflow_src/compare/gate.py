@@ -29,10 +29,8 @@ STATUSES = {
 
 @contextmanager
 def usage_status() -> Iterator[None]:
-    """End with status 2 for whatever keeps a comparison from its verdict, even a bug.
-
-    Other commands end with status 1, which would mean "slower" here.
-    """
+    """End with status 2 for whatever keeps a comparison from its verdict, even a bug: other
+    commands' status 1 would mean "slower" here."""
     try:
         with one_sentence():
             yield

@@ -24,8 +24,6 @@ SETTINGS = (
 )
 """Columns of the plan that say how it was measured."""
 
-UNRECORDED = "not recorded"
-
 
 def doubts(a: Measured, b: Measured) -> pd.DataFrame:
     """By case whether the device was shared or throttled, and whether the host's speed changed or
@@ -82,7 +80,7 @@ def _seen(run: Run, table: str, column: str, cases: pd.Index) -> str:
     """Values of a column, most frequent first."""
     rows = run[table]
     texts = _texts(rows.loc[rows["case"].isin(cases), column])
-    return ", ".join(texts.replace("", "none").value_counts().index) or UNRECORDED
+    return ", ".join(texts.replace("", "none").value_counts().index) or "not recorded"
 
 
 def _texts(cells: pd.Series) -> pd.Series:

@@ -41,10 +41,8 @@ def comparison_parser(prog: str, description: str | None, a: str, b: str) -> Par
 
 
 def write(found: Compared, template: str, templates: Path, output: Path) -> int:
-    """Write a comparison and print its verdict; gives the status.
-
-    Exits with USAGE_STATUS if the comparison can't be printed.
-    """
+    """Write a comparison and print its verdict; gives the status. Exits with USAGE_STATUS if the
+    comparison can't be printed."""
     made = write_texts("compare", found.facts, f"{template}.j2", templates, output)
     if made.verdict not in STATUSES:
         sys.exit(USAGE_STATUS)

@@ -4,10 +4,9 @@ import math
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from workflow_src.compare.change import Verdict
+from workflow_src.compare.change import Verdict, chosen
 from workflow_src.compare.statistics import (
     FEWEST_EXTREMES,
     holm,
@@ -69,10 +68,10 @@ def judged(pairs: pd.DataFrame, threshold: float) -> pd.DataFrame:
         Why.FEW: few,
         Why.SPREAD: ~((low >= 1 / widest) & (high <= widest)),
     }
-    why = np.select([*reasons.values()], [*reasons], "")
-    why = np.where(slower | faster, "", np.where(pairs["doubt"] != "", pairs["doubt"], why))
-    said = [Verdict.SLOWER, Verdict.FASTER, Verdict.UNKNOWN]
-    verdict = np.select([slower, faster, why != ""], said, Verdict.SAME)
+    why = chosen(reasons).where(pairs["doubt"] == "", pairs["doubt"])
+    why = why.where(~slower & ~faster, "")
+    rules = {Verdict.SLOWER: slower, Verdict.FASTER: faster, Verdict.UNKNOWN: why != ""}
+    verdict = chosen(rules, Verdict.SAME)
     return pairs.assign(verdict=verdict, why=why, **known[names[:3]])
 
 

@@ -14,7 +14,6 @@ from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.run import Run
 
-NEEDED = ("timings", "ranges", "kernels")
 PLACE = ["case", "phase"]
 
 SAMPLES = ("ms", "least", "most", "processes", "samples")
@@ -54,7 +53,7 @@ def read_run(folder: Path) -> Measured:
             f"{folder} has no tables/timings.csv; give a run's folder, such as results/quickstart"
         )
     run = Run([*tables.glob("*.csv"), folder / "plan.csv"])
-    for name in NEEDED:
+    for name in ("timings", "ranges", "kernels"):
         if name not in run.files:
             raise StageError(f"{tables}/{name}.csv does not exist; {remake(tables)}")
     _require_all_time(run)

@@ -24,11 +24,8 @@ LEVEL = 0.99
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
-    """Two-sided p that samples of one distribution are ranked apart as much as `a` and `b`.
-
-    The share of all choices of len(a) ranks whose sum is as far from its mean; exact also with
-    ties.
-    """
+    """Two-sided p that samples of one distribution are ranked apart as much as `a` and `b`. The
+    share of all choices of len(a) ranks whose sum is as far from its mean; exact also with ties."""
     # Doubled, ranks are whole, also of equal samples, which share their mean rank.
     doubled, chosen = (2 * pd.Series([*a, *b]).rank()).astype(int).to_numpy(), len(a)
     # Floats, because the counts of many samples don't fit in 64 bits.

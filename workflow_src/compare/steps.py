@@ -4,10 +4,9 @@ Times are ms per step, means over the processes that have steps; largest change 
 capture doesn't tell is compared in neither.
 """
 
-import numpy as np
 import pandas as pd
 
-from workflow_src.compare.change import Work, beside, by_change
+from workflow_src.compare.change import Work, beside, by_change, chosen
 from workflow_src.paper.number import lift, of, over
 from workflow_src.paper.run import Run
 
@@ -50,8 +49,7 @@ def findings(a: Run, b: Run) -> pd.DataFrame:
     both = both[told & diagnosed]
     unknown = both[["a_ms", "b_ms"]].isna().any(axis=1)
     rules = {Work.APPEARED: ~both["in_a"], Work.VANISHED: ~both["in_b"], Work.UNKNOWN: unknown}
-    kinds = np.select([*rules.values()], [*rules], Work.TIMED)
-    found = by_change(both.assign(kind=pd.Series(kinds, both.index, dtype=object)))
+    found = by_change(both.assign(kind=chosen(rules, Work.TIMED)))
     return found.reset_index()[["name", "path", "a_ms", "b_ms", "kind", "change_ms"]]
 
 

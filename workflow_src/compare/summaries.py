@@ -51,11 +51,8 @@ class Summary:
 
 
 def read_all(paths: Sequence[Path]) -> list[Summary]:
-    """The summaries of folders, or of their files, in the order given.
-
-    Raises StageError if one isn't there or damaged, is given twice or alone, or they are of two
-    kinds.
-    """
+    """The summaries of folders, or of their files, as given. Raises StageError if one is missing or
+    damaged, is given twice or alone, or they are of two kinds."""
     folders = [path.parent if path.name == FILE else path for path in paths]
     names = names_of([str(folder.resolve()) for folder in folders])
     found = [_read(folder / FILE, names[str(folder.resolve())]) for folder in folders]
@@ -95,8 +92,8 @@ def _run(said: Mapping[str, Any], name: str) -> Summary:
 def _capture(said: Mapping[str, Any], name: str) -> Summary:
     several = len(said["processes"]) > 1
     rows = [(f"process {r['process']}" if several else "a step", r) for r in said["processes"]]
-    leading = [_finding(each) for each in said["findings"][:1]]
-    leads = _series(dict(zip(["a step"], leading, strict=False)))
+    found = said["findings"]
+    leads = _series({"a step": _finding(found[0])} if found else {})
     about = {"profiler": said["recorded_by"]}
     about |= {what: said[what] for what in ("card", "driver") if said.get(what)}
     return Summary(name, "capture", _times(rows, OF_CAPTURE, name), leads, about)

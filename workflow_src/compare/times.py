@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.answers.energy import energy
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.compare.change import Kind, Verdict, apart, beside, spread, with_ratio
+from workflow_src.compare.change import Kind, Verdict, apart, beside, chosen, spread, with_ratio
 from workflow_src.compare.machines import doubts
 from workflow_src.compare.plain import Why, judged
 from workflow_src.compare.runs import PLACE, SAMPLES, Measured
@@ -38,16 +38,15 @@ def changes(a: Measured, b: Measured, cases: pd.Index, threshold: float) -> pd.D
     working = pd.concat(shares, axis=1).min(axis=1, skipna=False)
     trusted = (working >= WORKING_FULLY) & case.isin(a.on_gpu)
     doubt = doubts(a, b).reindex(case, fill_value=False).set_axis(plain.index)
-    reasons = [doubt["device"], doubt["host"] & ~trusted]
-    said = np.select(reasons, [Why.DEVICE, Why.HOST], "")
+    said = chosen({Why.DEVICE: doubt["device"], Why.HOST: doubt["host"] & ~trusted})
     plain = judged(with_ratio(plain.assign(trusted=trusted, doubt=said)), threshold)
     on_gpu = plain.index[case.isin(a.on_gpu.intersection(b.on_gpu))]
     made = []
     for kind, of, index in ((Kind.DEVICE, _device, on_gpu), (Kind.REPLAY, _replay, plain.index)):
         both = with_ratio(beside(of(a), of(b), "inner"))
         both = both.reindex(index[index.isin(both.index)])
-        one = dict.fromkeys(("a_processes", "b_processes"), 1)
-        made.append(both.assign(kind=kind, verdict=apart(both, threshold), why="", **one))
+        both = both.assign(kind=kind, verdict=apart(both, threshold), why="")
+        made.append(both.assign(a_processes=1, b_processes=1))
     every = pd.concat([*made, plain.assign(kind=Kind.PLAIN)]).reindex(columns=[*COLUMNS])
     every["working_share"] = working.reindex(every.index)
     places = order.get_indexer(every.index)
@@ -58,14 +57,11 @@ def _plain(run: Measured) -> pd.DataFrame:
     """SAMPLES of each phase that was timed, raw where they are there."""
     rows = run.tables["timings"]
     rows = rows[rows["status"] == "ok"]
-    keys = pd.MultiIndex.from_frame(rows[PLACE])
-    columns = ("median_ms", "fastest_ms", "slowest_ms", "processes")
-    known = rows[[*columns]].set_axis(keys).set_axis(SAMPLES[:-1], axis=1)
+    found = _sampled(run.plain, rows, "median_ms", "fastest_ms", "slowest_ms", "processes")
     # Older tables lack `processes`: all were measured in one.
-    known["processes"] = known["processes"].fillna(1)
-    raw = run.plain.reindex(keys)
+    found["processes"] = found["processes"].fillna(1)
+    raw = run.plain.reindex(found.index)
     samples = raw["samples"].map(lambda each: each if isinstance(each, tuple) else ())
-    found = raw[[*SAMPLES[:-1]]].astype(float).combine_first(known).reindex(keys)
     said = np.where(raw["ms"].notna(), "median of the processes' medians", "median_ms")
     made: list[Any] = [
         Number(ms, "ms", frozenset([line]), text) if ms > 0 else NAN
@@ -73,6 +69,13 @@ def _plain(run: Measured) -> pd.DataFrame:
     ]
     found["ms"] = made
     return found.assign(samples=samples)[found["ms"].notna()]
+
+
+def _sampled(raw: pd.DataFrame, rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The first of SAMPLES of rows of timings.csv, raw where they are there, else from columns."""
+    keys, names = pd.MultiIndex.from_frame(rows[PLACE]), [*SAMPLES[: len(columns)]]
+    known = rows[[*columns]].set_axis(keys).set_axis(names, axis=1)
+    return raw.reindex(keys)[names].astype(float).combine_first(known).reindex(keys)
 
 
 def _device(run: Measured) -> pd.DataFrame:
@@ -85,12 +88,8 @@ def _device(run: Measured) -> pd.DataFrame:
 def _replay(run: Measured) -> pd.DataFrame:
     """The replay of each phase, over processes; from tables alone its least and most are the 20th
     and 80th percentile."""
-    rows = run.tables["timings"]
-    keys = pd.MultiIndex.from_frame(rows[PLACE])
-    columns = ("replayed_median_ms", "replayed_p20_ms", "replayed_p80_ms")
-    known = rows[[*columns]].set_axis(keys).set_axis(SAMPLES[:3], axis=1)
-    raw = run.replays.reindex(keys)[[*SAMPLES[:3]]].astype(float)
-    found = raw.combine_first(known).reindex(keys)
+    rows, columns = run.tables["timings"], ("median", "p20", "p80")
+    found = _sampled(run.replays, rows, *(f"replayed_{name}_ms" for name in columns))
     found["ms"] = lift(found["ms"].set_axis(rows.index).rename("replayed_median_ms")).to_numpy()
     return found[found["least"] > 0]
 

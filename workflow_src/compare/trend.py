@@ -27,8 +27,7 @@ TEMPLATES = Path(__file__).parents[2] / "report_templates"
 MOST_RUNS = 8
 """Runs in tables, the last ones; the JSON has all."""
 
-HIGHER, LOWER, SAME, UNKNOWN = "higher", "lower", "no difference shown", "can't tell"
-ORDER = (HIGHER, LOWER, SAME, UNKNOWN)
+ORDER = HIGHER, LOWER, SAME, UNKNOWN = "higher", "lower", "no difference shown", "can't tell"
 SIGNS = {HIGHER: " \N{BLACK UP-POINTING TRIANGLE}", LOWER: " \N{BLACK DOWN-POINTING TRIANGLE}"}
 """Behind what differs from the run before."""
 
@@ -131,10 +130,8 @@ def changes(runs: Sequence[Summary]) -> pd.DataFrame:
 
 
 def write_trend(paths: Sequence[Path], templates: Path, output: Path) -> str:
-    """Write trend.md, trend.html and trend.json; gives the headline.
-
-    Raises StageError as read_all does.
-    """
+    """Write trend.md, trend.html and trend.json; gives the headline. Raises StageError as read_all
+    does."""
     runs = read_all(paths)
     found = facts(runs)
     made = write_texts("trend", found, "trend.j2", templates, output)

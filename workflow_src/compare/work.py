@@ -9,7 +9,6 @@ from workflow_src.compare.change import beside, by_change, largest_first, work_k
 from workflow_src.compare.runs import PLACE, Measured
 from workflow_src.paper.number import NAN, holds, over
 
-BY_NAME = [*PLACE, "name"]
 BY_SHORT_NAME = [*PLACE, "short_name"]
 
 
@@ -35,7 +34,7 @@ def _by_name(run: Measured, cases: pd.Index) -> pd.DataFrame:
     steps = rows.groupby(PLACE)["steps"].transform("max")
     rows = rows.assign(calls=rows["calls"] / steps, ms=rows["busy_ns"] / steps / NS_PER_MS)
     units = {"calls": "calls", "ms": "ms"}
-    found = {name: over(rows, BY_NAME, name, unit=unit) for name, unit in units.items()}
+    found = {name: over(rows, [*PLACE, "name"], name, unit=unit) for name, unit in units.items()}
     return pd.DataFrame(found, dtype=object)
 
 
