@@ -119,6 +119,11 @@ class Capture:
         return rows if self.several else rows.assign(process="")
 
 
+def most_first(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Rows by a column, the most first; what is missing comes last."""
+    return rows.sort_values(by, ascending=False, kind="stable")
+
+
 def in_ms(cell: Any) -> Any:
     """A Number in milliseconds."""
     return cell.to("ms") if isinstance(cell, Number) else cell

@@ -13,7 +13,6 @@ from workflow_src.paper.run import lifted
 from workflow_src.paper.written import Facts
 from workflow_src.placing.turns import NEARLY_ALL
 
-DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
@@ -54,7 +53,7 @@ def said_first(capture: Capture) -> Facts:
     """What the sentences at the beginning are made of."""
     return first_screen(capture) | {
         "name": capture.name,
-        "takes": OPERATORS if capture.on_cpu else DEVICE,
+        "takes": OPERATORS if capture.on_cpu else "device time",
         "total": capture.total,
         "problem": capture.noted.get(UNREADABLE, ""),
         "named": capture.noted.get("no step", ""),
@@ -65,10 +64,8 @@ def said_first(capture: Capture) -> Facts:
 
 
 def shortened(found: Facts) -> Facts:
-    """What Markdown has: of long tables the rows of the most time, and no button.
-
-    Paths that processes share stand in `ranks` alone.
-    """
+    """What Markdown has: of long tables the rows of the most time, and no button. Paths that
+    processes share stand in `ranks` alone."""
     short = found | {name: found[name][:rows] for name, rows in SHORT.items() if name in found}
     rows = found.get("paths", pd.DataFrame({"busy_ms": []}))
     place = rows["busy_ms"].astype(float).fillna(0).rank(method="first", ascending=False)

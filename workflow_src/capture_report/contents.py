@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 from markupsafe import escape
 
-from workflow_src.capture_report.capture import PAGE, Capture, in_ms, in_steps, share
+from workflow_src.capture_report.capture import PAGE, Capture, in_ms, in_steps, most_first, share
 from workflow_src.paper.form import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
@@ -20,8 +20,6 @@ from workflow_src.placing.placing import is_unplaced
 
 LARGEST = 4
 """So many rows of a step's work are shown of each process, then one of the rest."""
-
-REST = "all the rest"
 
 MANY = 10_000
 """Sums of a longer table name only the first of their lines: a page has no room for all."""
@@ -155,8 +153,7 @@ def kernels(capture: Capture) -> pd.DataFrame:
 
 def families(capture: Capture) -> pd.DataFrame:
     """What the work does, over all processes, most time first."""
-    rows = _summed(capture, _work(capture), ["family"])
-    return rows.sort_values("ms", ascending=False, kind="stable").reset_index()
+    return most_first(_summed(capture, _work(capture), ["family"]), "ms").reset_index()
 
 
 def lost(capture: Capture) -> pd.DataFrame:
@@ -201,14 +198,14 @@ def _summed(
 def contents(capture: Capture, table: str, *amounts: str) -> pd.DataFrame:
     """The largest rows of step_work or step_calls of each process, and the sum of the others.
 
-    amounts: the column that names what a row is of, then those of its numbers.
+    amounts: the column that names a row, then those of its numbers.
     """
-    rows = capture[table].sort_values("share", ascending=False, kind="stable")
+    rows = most_first(capture[table], "share")
     large = rows.groupby("process").cumcount() < LARGEST
     rest = rows[~large]
     sums = {name: over(rest, "process", name) for name in amounts[1:]}
     summed = pd.DataFrame(sums, dtype=object).rename_axis("process").reset_index()
-    summed[amounts[0]] = REST
+    summed[amounts[0]] = "all the rest"
     found = pd.concat([lifted(rows[large]).reset_index(drop=True), summed])
     return capture.of_process(ordered(found, "process", capture[table]["process"]))
 

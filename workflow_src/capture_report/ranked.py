@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.capture import Capture, most_first
 from workflow_src.capture_report.screen import per_launch, whole_ms
 from workflow_src.common.thresholds import FINDING_AT_LEAST, UNNAMED
 from workflow_src.diagnosis.finding import MECHANISMS
@@ -14,8 +14,6 @@ from workflow_src.diagnosis.idle import Before
 from workflow_src.diagnosis.subject import MOST, NUMBER
 from workflow_src.paper.number import is_number, to
 from workflow_src.paper.run import lifted
-
-LAUNCHING, OTHER = "Launches, one by one", "neither launches nor a finding"
 
 SMALLER = 6
 
@@ -26,8 +24,7 @@ def ranked(capture: Capture) -> pd.DataFrame:
     rows["seen"] = pd.Series([_seen(row) for _, row in rows.iterrows()], rows.index, dtype=object)
     assumes = rows["assumes"].where(rows["saves_ms"].notna(), "")
     rows = rows.assign(assumes=assumes, gain=rows["saves_ms"].map(whole_ms))
-    rows = pd.concat([rows, *_launching(capture)])
-    rows = rows.sort_values("saves_ms", ascending=False, kind="stable")
+    rows = most_first(pd.concat([rows, *_launching(capture)]), "saves_ms")
     return rows.assign(share=to(rows["saves_ms"] / rows["step_ms"], "share"))
 
 
@@ -44,7 +41,7 @@ def _launching(capture: Capture) -> list[pd.DataFrame]:
     idle = idle[(idle["process"] == row["process"]) & (idle["before"] == Before.LAUNCHES)]
     path, (host, device) = next(iter(idle["next_path"]), ""), per_launch(row)
     each = (" a step, each ", host, " µs of the host and ", device, " of the device")
-    made = {"process": row["process"], "name": LAUNCHING, "path": path, "where": path}
+    made = {"process": row["process"], "name": "Launches, one by one", "path": path, "where": path}
     made |= {"saves_ms": row["launching_ms"], "gain": ("up to ", whole_ms(row["launching_ms"]))}
     made |= {"seen": (row["launches"], *each), "step_ms": row["step_ms"]}
     made |= {"assumes": words.assumes, "remedy": words.remedy}
@@ -66,7 +63,7 @@ def _seen(row: pd.Series) -> tuple[Any, ...]:
 
 def smaller(capture: Capture) -> pd.DataFrame:
     """Findings that save little, the largest first."""
-    rows = capture["smaller"].sort_values("saves_ms", ascending=False, kind="stable")
+    rows = most_first(capture["smaller"], "saves_ms")
     return _placed(capture, lifted(rows.drop_duplicates(["mechanism", "path"])[:SMALLER]))
 
 
@@ -88,13 +85,12 @@ def unfound(capture: Capture) -> pd.DataFrame:
     most = calls.assign(example="most before: " + calls["what"])[["process", "path", "example"]]
     rest = rest[["process", "recorded_ms", "unnamed_ms"]].rename(columns={"unnamed_ms": "ms"})
     rest = rest.merge(most.drop_duplicates("process"), "left", "process")
-    rows = pd.concat([work, rest.assign(side="host", what=OTHER)])
+    rows = pd.concat([work, rest.assign(side="host", what="neither launches nor a finding")])
     step = rows["process"].map(rest.set_index("process")["recorded_ms"])
     rows = rows.assign(share=to(rows["ms"] / step, "share")).reset_index()
     rows = rows[rows["share"].astype(float) >= UNNAMED]
     rows = rows.drop([at for at, row in rows.iterrows() if _is_found(capture, row)])
-    rows = rows.sort_values("ms", ascending=False, kind="stable")
-    return capture.of_process(rows.drop_duplicates(["what", "path"]))
+    return capture.of_process(most_first(rows, "ms").drop_duplicates(["what", "path"]))
 
 
 def _is_found(capture: Capture, row: pd.Series) -> bool:

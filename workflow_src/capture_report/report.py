@@ -46,10 +46,7 @@ def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: 
 
 
 def readable_last(captures: Sequence[Capture]) -> list[Capture]:
-    """Captures, those that can't be read first.
-
-    Raises TraceError, with the reasons, if none can be read.
-    """
+    """Captures, unreadable ones first. Raises TraceError, with the reasons, if none can be read."""
     problems = [capture.noted.get(UNREADABLE) for capture in captures]
     if all(problems):
         raise TraceError("\n".join(map(str, problems)))
@@ -83,9 +80,7 @@ def write_report(
     markdown: Path | None = None,
 ) -> list[Capture]:
     """Write the report of the captures whose tables are in some folders, and a summary into each.
-
-    Raises TraceError as readable_last does.
-    """
+    Raises TraceError as readable_last does."""
     places = {folder.name: folder for folder in folders}
     every = [Capture(Run.of_capture(folder), name) for name, folder in places.items()]
     every, log = readable_last(every), log or "what was printed"

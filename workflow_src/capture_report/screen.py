@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.capture_report.capture import Capture, in_steps, share
+from workflow_src.capture_report.capture import Capture, in_steps, most_first, share
 from workflow_src.captures.capture import LOST_KERNELS, NO_KERNELS, UNREADABLE
 from workflow_src.common.thresholds import (
     IDLES,
@@ -29,8 +29,6 @@ WAITS = 0.05
 
 FEW_STEPS = 3
 """Of so few steps the mean may be that of first ones."""
-
-WARM_UP = r"(?i)warm.?up"
 
 SEEN = 0.02
 """The share of steps' device time from which on a part that some steps lack is named."""
@@ -154,9 +152,7 @@ def _times(capture: Capture) -> Facts:
 
 def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
     """Where a device idles longest: at one call, if that is much of a step, else launch by launch.
-
-    Launches are the cause where kernels are short and launches most of what the host adds.
-    """
+    Launches are the cause where kernels are short and launches most of what the host adds."""
     if causes.empty:
         return {"verdict": "no gap"}
     at_a_call = causes["before"].isin(NAMED)
@@ -187,7 +183,7 @@ def _often(times: Number) -> Any:
 
 
 def _most_work(work: pd.DataFrame) -> Facts:
-    rows = work.sort_values("device_ms", ascending=False, kind="stable")
+    rows = most_first(work, "device_ms")
     rows = rows.assign(ms=rows["device_ms"].map(whole_ms))
     most = first(rows)
     rows = rows[(rows["family"] != most["family"]) & (rows["share"] >= NEXT)]
@@ -201,9 +197,10 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
     known, paths = capture.diagnoses, capture["steps"]["path"]
     told, plain = len(known) > 0, capture.plain
     few = first(known[known["steps"] <= FEW_STEPS])
-    late = first(known.sort_values("collective_wait_ms", ascending=False, kind="stable"))
+    late = first(most_first(known, "collective_wait_ms"))
     unlike = known[known["plain"] & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])]
     why, checks = capture["diagnoses"]["problem"], capture["certificate"]["verdict"] == "doubt"
+    rules = {*capture["summary"]["steps_by"]}
     holds = {
         "profiled": told and not plain and paced.get("verdict", "device") != "device",
         "stacks": paced.get("verdict") == "between launches",
@@ -211,10 +208,10 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "waiting": late["collective_wait_ms"] >= WAITS * late["device_ms"],
         "few": is_number(few["steps"]),
         "unlike steps": bool(lacking := in_some(capture)),
-        "warm-up": paths.str.contains(WARM_UP).any(),
-        "updates": (capture["summary"]["steps_by"] == Rule.UPDATES).any(),
-        "turns": (capture["summary"]["steps_by"] == Rule.TURNS).any(),
-        "whole": (capture["summary"]["steps_by"] == Rule.WHOLE).any(),
+        "warm-up": paths.str.contains(r"(?i)warm.?up").any(),
+        "updates": Rule.UPDATES in rules,
+        "turns": Rule.TURNS in rules,
+        "whole": Rule.WHOLE in rules,
         "problem": told and (why != "").any(),
         "checks": told and checks.any(),
     }

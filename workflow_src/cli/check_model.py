@@ -22,10 +22,8 @@ NOWHERE = {"tag": "check-model"}
 
 
 def check(case: AnyCase) -> dict[str, Row]:
-    """The row of each phase of a case; prints a line for each.
-
-    Raises StageError for what the function makes wrong, and for a loss that isn't finite.
-    """
+    """The row of each phase of a case; prints a line for each. Raises StageError for what the
+    function makes wrong, and for a loss that isn't finite."""
 
     untrained: list[str] = []
 

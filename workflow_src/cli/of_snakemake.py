@@ -42,10 +42,8 @@ def setting(text: str) -> str:
 
 
 def configured(given: Sequence[str], file: Path = CONFIG) -> dict[str, Any]:
-    """The configuration of `file` with settings as snakemake's --config takes them.
-
-    Raises ConfigError for a file that can't be read.
-    """
+    """The configuration of `file` with settings as snakemake's --config takes them. Raises
+    ConfigError for a file that can't be read."""
     config = dict(read_config(file))
     update_config(config, parse_config(given))
     return config
@@ -66,10 +64,8 @@ def command(config: Sequence[str]) -> list[str]:
 
 
 def planned(config: Sequence[str]) -> list[Job]:
-    """The jobs that the command would run in this folder; this process can run no other one.
-
-    Raises StageError, with what Snakemake says last, if it fails.
-    """
+    """The jobs that the command would run in this folder; this process can run no other. Raises
+    StageError, with what Snakemake says last, if it fails."""
     dag = _dag(config)
     # Of a dry run, all jobs have ended.
     jobs = [job for job in dag.needrun_jobs(exclude_finished=False) if job.output]
@@ -131,7 +127,7 @@ def _changed(params: Any) -> Iterator[str]:
             code |= isinstance(value, str) and bool(CODE.fullmatch(value))
             with suppress(ValueError, TypeError):
                 # A plan row, or a point of a study.
-                row |= dict(json.loads(value).items()) if value.startswith("{") else {}
+                row |= json.loads(value) if value.startswith("{") else {}
     before, now = rows
     for name in before | now if before and now else ():
         old, new = before.get(name), now.get(name)

@@ -25,8 +25,7 @@ from workflow_src.plan.suites import make_plan
 class State(NamedTuple):
     """What became of an output, and why.
 
-    stage: of a case, a study, "ceilings", or the rule of a job that isn't done. name: of the case,
-    the point or the output.
+    stage: of a case, a study, "ceilings", or the rule of a job that isn't done.
     """
 
     stage: str

@@ -16,9 +16,8 @@ from workflow_src.common.capture_names import names_of
 from workflow_src.common.errors import ConfigError, TraceError, one_sentence
 from workflow_src.compare import compare_captures, trend
 from workflow_src.compare.gate import USAGE_STATUS, usage_status
+from workflow_src.compare.trend import TEMPLATES
 from workflow_src.paper.plain import screen
-
-TEMPLATES = Path(__file__).parents[2] / "report_templates"
 
 FOLD = r"\.\d+"
 """What the workflow leaves out of ranges' names unless asked otherwise."""
@@ -68,10 +67,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def report(given: argparse.Namespace, files: Sequence[Path], folder: Path, apart: bool) -> None:
-    """Read a capture into a folder, with its report, and print what is said first.
-
-    Raises TraceError if it can't be read.
-    """
+    """Read a capture into a folder, with its report, and print what is said first. Raises
+    TraceError if it can't be read."""
     if sys.stderr.isatty():
         print(f"reading {files[0]} ...", file=sys.stderr)
     write_capture(argparse.Namespace(**vars(given) | {"capture": files}), folder, apart)

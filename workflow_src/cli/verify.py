@@ -15,9 +15,7 @@ SHOWN = 3
 
 def verdict(law: Law, rows: Tables) -> tuple[bool, list[str]]:
     """Whether a law holds, and what to print: a line, and one for each of its worst violations.
-
-    Raises KeyError if the tables lack a column of it.
-    """
+    Raises KeyError if the tables lack a column of it."""
     compared = law.compared(rows)
     broken = law.broken(compared)
     cases = compared["case"].nunique()
