@@ -49,10 +49,7 @@ def host_speed(result: dict[str, Any]) -> Row:
 
 def join(study: str, paths: Iterable[Path]) -> pd.DataFrame:
     """The described columns of all points: of each row what `derive` makes of it, its point, the
-    environment, and `host_speed`.
-
-    Raises StageError for a file that isn't a measured point.
-    """
+    environment, and `host_speed`. Raises StageError for a file that isn't a measured point."""
     chapter = importlib.import_module(f"workflow_src.studies.{study}.chapter")
     derive = getattr(chapter, "derive", lambda point, rows: rows)
     rows: list[Row] = []

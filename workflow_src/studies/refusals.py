@@ -34,10 +34,8 @@ def refusing() -> Iterator[None]:
 
 
 def reason_of(error: str, said: Sequence[str]) -> str:
-    """The causes that torch warned of, else the error's first sentence.
-
-    Ignores warnings that other backends are disabled, as they are on purpose.
-    """
+    """The causes that torch warned of, without that other backends are disabled, as they are on
+    purpose; else the error's first sentence."""
     lines = [re.sub(r"\s*\(Triggered internally.*", "", line, flags=re.S) for line in said]
     causes = [line for line in lines if "not used because" not in line and "disabled" not in line]
     short = dict.fromkeys(" ".join(line.split()) for line in causes)

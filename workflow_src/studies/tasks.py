@@ -54,10 +54,8 @@ Tasks = Callable[..., Iterable[Task | Row]]
 
 
 def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
-    """The row of each task of a point, in turn; raw numbers, nothing derived.
-
-    The point says how often: `warmup_steps` and `steps`, one number or several by `measurement`.
-    """
+    """The row of each task of a point, in turn; raw numbers, nothing derived. The point says how
+    often: `warmup_steps` and `steps`, one number or several by `measurement`."""
     found: list[Row] = []
     ran_out: dict[str, str] = {}
     for task in tasks(point, *beside):
@@ -87,10 +85,8 @@ def _measured(task: Task, point: Point) -> Row:
 
 @one_sentence()
 def main(tasks: Tasks, module: str = "", beside: bool = False) -> None:
-    """Measure one point, and write its raw rows with the environment they were measured in.
-
-    One whose `processes` is above 1 is measured in that many, one after another, by `module`.
-    """
+    """Measure one point, and write its raw rows with the environment they were measured in. One
+    whose `processes` is above 1 is measured in that many, one after another, by `module`."""
     given = stage_arguments(__doc__, point=json.loads, output=new_file)
     point = given.point
     run = partial(rows, tasks, point, *([given.output] if beside else []))

@@ -68,10 +68,8 @@ def of_phases(rows: pd.DataFrame, ceilings: pd.DataFrame) -> pd.DataFrame:
 
 
 def formulas(rows: pd.DataFrame) -> pd.DataFrame:
-    """FLOPs and memory of sizes by formula, and the FLOPs of rules as shares of the exact ones.
-
-    Activations depend on the precision: each has a column.
-    """
+    """FLOPs and memory of sizes by formula, activations in a column per precision, and the FLOPs of
+    rules as shares of the exact ones."""
     forward, backward = rows["forward_flops"], rows["backward_flops"]
     rules = {
         "forward_rule": rows["forward_rule_flops"] / forward,

@@ -6,10 +6,8 @@ from workflow_src.studies.study import Point, Row
 
 CHECK = "check"
 FLOAT32_ERROR = 2.0**-17
-"""A greater relative error of inputs in float32 says that they were multiplied in TF32.
-
-Half way, on a logarithmic scale, between the roundoffs of the two types: 2^-24 and 2^-11.
-"""
+"""A greater relative error of inputs in float32 says that they were multiplied in TF32. Half way,
+on a logarithmic scale, between the roundoffs of the two types: 2^-24 and 2^-11."""
 
 FLOPS = {"forward": 4.0, "backward": 10.0, "forward_backward": 14.0}
 """Per score and head dimension: two products forward; backward five, as it computes the scores

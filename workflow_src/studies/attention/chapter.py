@@ -30,8 +30,6 @@ HEAD_SIZE = 64
 LONGEST = 4
 """How many of the longest contexts one's own is judged by: one alone may be an exception."""
 
-SERIES = ["precision", "batch", "head_size", "name"]
-
 
 def facts(run: Run) -> Facts:
     """What the study's table says, and how near its passes come to the run's ceilings."""
@@ -93,7 +91,7 @@ def shapes(passes: pd.DataFrame) -> pd.DataFrame:
     ms, kernels and device time of both passes are sums where the two were measured apart; their
     cells say why there is none.
     """
-    key = ["point", *SERIES, "context"]
+    key = ["point", "precision", "batch", "head_size", "name", "context"]
     told = passes[key].astype(str).agg(" ".join, axis=1)
     passes = passes.assign(key=told if len(passes) else "")
     rows = passes.drop_duplicates("key").set_index("key")[["own", *key]]

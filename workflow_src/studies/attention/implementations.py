@@ -39,10 +39,8 @@ BLOCK = 128
 
 @dataclass
 class Series:
-    """An implementation at one precision and head size, to be measured over the context.
-
-    `own` is one's own, once checked; `errors` are relative, see measure/own_attention.py.
-    """
+    """An implementation at one precision and head size, to be measured over the context. `own` is
+    one's own, once checked; `errors` are relative, see measure/own_attention.py."""
 
     implementation: str
     precision: str
@@ -100,9 +98,7 @@ def sdpa(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def causal_blocks(context: int, device: str) -> BlockMask:
     """The blocks that a causal mask leaves: those of the diagonal, and whole ones before it.
-
-    Not by create_block_mask, which would build the whole mask, context x context.
-    """
+    create_block_mask would build the whole mask, context x context."""
     count = -(-context // BLOCK)
     rows = torch.arange(count, dtype=torch.int32, device=device)[None, None]
     whole = rows[..., None, :].expand(1, 1, count, count).contiguous()
@@ -118,10 +114,8 @@ def _seen(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
 
 
 class Passes:
-    """Calls of each phase of a series on random inputs of one context.
-
-    `before_bytes` were allocated on the device before them.
-    """
+    """Calls of each phase of a series on random inputs of one context. `before_bytes` were
+    allocated on the device before them."""
 
     def __init__(self, series: Series, context: int) -> None:
         self.series = series
@@ -149,10 +143,8 @@ class Passes:
         return partial(torch.autograd.grad, out, self.leaves, self.gradient, retain_graph=True)
 
     def in_use_mib(self) -> float:
-        """Memory (MiB) after a forward pass: inputs, what is kept, the output and its gradient.
-
-        On a CPU by hooks.
-        """
+        """Memory (MiB) after a forward pass: inputs, what is kept (on a CPU by hooks), the output
+        and its gradient."""
         out = self.forward()
         if self.series.device != "cuda":
             return kept_mib(self.forward) + (out.nbytes + self.gradient.nbytes) / MIB

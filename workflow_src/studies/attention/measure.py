@@ -59,10 +59,8 @@ def _series(series: Series, shape: Row) -> Iterator[Task]:
 
 
 def too_long(took: Took, phase: str, context: int, point: Point) -> str:
-    """Why a phase isn't measured at a context; "" if it takes less than the point's `limit_s`.
-
-    Time grows by the square of the context.
-    """
+    """Why a phase isn't measured at a context, or "" within the point's `limit_s`. Time grows by
+    the square of the context."""
     limit_s: float = point.get("limit_s", inf)
     at, ms = took.get(phase, (context, 0.0))
     expected_s = LEAST_CALLS * ms * (context / at) ** 2 / 1e3
@@ -72,10 +70,7 @@ def too_long(took: Took, phase: str, context: int, point: Point) -> str:
 
 
 def guarded(run: Callable[[], Row]) -> Row:
-    """The row of `run`; else one of status failed, with the reason.
-
-    Out of memory and UnavailableError are raised.
-    """
+    """The row of `run`, or one of status failed; raises out of memory and UnavailableError."""
     try:
         with refusing():
             return run()
@@ -87,10 +82,8 @@ def guarded(run: Callable[[], Row]) -> Row:
 
 
 def measured(make: Callable[[], Passes], phase: str, is_profiled: bool) -> Row:
-    """`samples_ns` of a phase, and its peak memory on a GPU.
-
-    Where many forward passes are timed in turn, also what is in use after one.
-    """
+    """`samples_ns` of a phase, and its peak memory on a GPU. Where many forward passes are timed in
+    turn, also what is in use after one."""
     passes = make()
     series, call = passes.series, passes.call(phase)
     call()
@@ -104,10 +97,8 @@ def measured(make: Callable[[], Passes], phase: str, is_profiled: bool) -> Row:
 
 
 def samples(call: Call, point: Point) -> Row:
-    """`samples_ns` of a call, as many as the point says.
-
-    Within a budget on a GPU by triton's do_bench, which empties the L2 cache before each call.
-    """
+    """`samples_ns` of a call, as many as the point says. Within a budget on a GPU by triton's
+    do_bench, which empties the L2 cache before each call."""
     device, budget_ms = point["device"], point.get("budget_ms")
     if budget_ms and device == "cuda":
         # Imported here, because only the CUDA builds of PyTorch include Triton.

@@ -59,8 +59,7 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
     beside: a peak without weights and optimizer state, which grow with depth in any case.
     """
     sublayers = table["sublayers"].astype(float)
-    names = ["peak_mib", "samples"]
-    ran = table[names].where(table["ok"])
+    ran = table[["peak_mib", "samples"]].where(table["ok"])
     peak, foretold = ran["peak_mib"], table["predicted_peak_mib"]
     few = sublayers.fillna(0).map({0.0: "none", 1.0: "half"})
     blocks = to(table["sublayers"] / PER_BLOCK, "").where(few.isna(), few)
@@ -83,10 +82,8 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def least(flat: pd.DataFrame) -> pd.DataFrame:
-    """Of each model the checkpointed step of least peak, and whether that was foretold: `right`.
-
-    It was if no other takes less than the foretold one, which then stands for it.
-    """
+    """Of each model the checkpointed step of least peak, and whether that was foretold: `right`. It
+    was if no other takes less than the foretold one, which then stands for it."""
     ran = flat[flat["ok"] & flat["peak_mib"].notna() & (flat["sublayers"] > 0)]
     peaks = ran["peak_mib"].astype(float)
     lowest = peaks.groupby(ran["size"]).transform("min")
@@ -96,10 +93,7 @@ def least(flat: pd.DataFrame) -> pd.DataFrame:
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Arrangements with their predictions.
-
-    The ceilings that older points measured are left out.
-    """
+    """Arrangements with predictions, without ceilings, which older points measured."""
     best = best_sublayers(case_of(point, point["size"], point["precision"]))
     return [
         _arranged(replace(case_of(point, row["size"], row["precision"]), layers=row["layers"]), row)

@@ -96,10 +96,8 @@ def halved(sublayers: Sequence[nn.Module]) -> Checkpointed:
 
 @contextmanager
 def arranged(model: nn.Module, sublayers: int, nested: bool) -> Iterator[None]:
-    """While inside, every `sublayers` sublayers of the model are checkpointed as one; 0 for none.
-
-    The last may be fewer. nested: halves of halves are, instead.
-    """
+    """While inside, every `sublayers` sublayers are checkpointed as one, the last may be fewer; 0
+    for none. nested: halves of halves are, instead."""
     assert isinstance(model, TransformerLM)
     before = model.blocks
     every: list[nn.Module] = []

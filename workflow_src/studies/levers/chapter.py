@@ -53,9 +53,9 @@ def facts(run: Run) -> Facts:
     }
 
 
-def differ(rows: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+def differ(rows: pd.DataFrame, other: pd.DataFrame, side: str = "") -> pd.Series:
     """Whether the processes of two times, row by row, don't overlap; also where one has no ends."""
-    (low, high), (least, most) = ([cells[name] for name in ENDS] for cells in (rows, other))
+    (low, high), (least, most) = ([rows[n] for n in ENDS], [other[f"{n}{side}"] for n in ENDS])
     return ~((high >= least) & (low <= most)).astype(bool)
 
 
@@ -72,12 +72,11 @@ def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(names=names, is_plain=is_plain, finite=finite)
     plain = table[is_plain].drop_duplicates(key, keep="last")[[*key, *OF_PLAIN]]
     table = table.merge(plain, how="left", on=key, suffixes=("", "_plain"))
-    of_plain = table[[f"{name}_plain" for name in ENDS]].set_axis(ENDS, axis=1)
     broken = ~table["finite"] & table["finite_plain"].ne(False)
     once = table["batches"].isna() | (table["batches"] == 1)
     ratio = (table["median_ms"] / table["median_ms_plain"]).where(table["ok"]).astype(object)
     saves = to(1 - ratio, "share")
-    shown = differ(table, of_plain)
+    shown = differ(table, table, "_plain")
     marked = saves.where(shown, each(saves, lambda share: (share, " ‡")))
     device_saves = 1 - (table["device_ms"] / table["device_ms_plain"]).astype(object)
     return table.assign(
@@ -144,8 +143,8 @@ def firsts(steps: pd.DataFrame) -> pd.DataFrame:
     worth = alone[(alone["saves"] >= WORTH) & alone["shown"]]
     best = worth.sort_values("saves", ascending=False, kind="stable").drop_duplicates("case")
     pairs = alone.merge(best[["case", "variant", *ENDS]], on="case", suffixes=("", "_best"))
-    of_best = pairs[[f"{name}_best" for name in ENDS]].set_axis(ENDS, axis=1)
-    near = pairs["case"][~differ(pairs, of_best) & (pairs["variant"] != pairs["variant_best"])]
+    others = pairs["variant"] != pairs["variant_best"]
+    near = pairs["case"][~differ(pairs, pairs, "_best") & others]
     return best.assign(clear=~best["case"].isin(near))
 
 
@@ -166,10 +165,8 @@ def on_top(steps: pd.DataFrame) -> pd.DataFrame:
     gain = before["median_ms"] - rows["median_ms"]
     gain = within(gain, before[fast] - rows[slow], before[slow] - rows[fast])
     marked = gain.where(differ(rows, before), each(gain, lambda number: (number, " ‡")))
-    return rows.assign(
-        added=[" + ".join(map(in_words, names)) or PLAIN for names in added],
-        gain=marked,
-    )
+    words = [" + ".join(map(in_words, names)) or PLAIN for names in added]
+    return rows.assign(added=words, gain=marked)
 
 
 def place(variant: str, precision: str, device: str) -> int:

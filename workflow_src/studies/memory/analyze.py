@@ -75,16 +75,15 @@ def _record(case: Case, row: Row) -> list[Row]:
             | {"least_mib": blocks.min(), "most_mib": blocks.max()}
         ] * bool(len(blocks)),
     }  # fmt: skip
-    made = [{"measurement": name} | each for name, every in rows.items() for each in every]
-    return [about | each for each in made]
+    return [about | {"measurement": name} | each for name, every in rows.items() for each in every]
 
 
 def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
     """What a block saves, then its largest tensors, named."""
     tensors = compiled_block_tensors(case) if row["compiled"] else block_tensors(case)
-    keys = ("precision", "heads", "compiled")
-    saved = [each for each in rows if each["measurement"] == "saved_tensor"]
-    mine = [each for each in saved if all(each[key] == row[key] for key in keys)]
+    like = {name: row[name] for name in ("precision", "heads", "compiled")}
+    like["measurement"] = "saved_tensor"
+    mine = [each for each in rows if like.items() <= each.items()]
     made = [row | _saves(case, row, tensors)]
     for rank, each in enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1):
         about = {"rank": rank, "mib": each["bytes"] / MIB}
@@ -112,10 +111,8 @@ def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:
 
 
 def _named(rows: Sequence[Row], tensors: Sequence[SavedTensor]) -> list[Row]:
-    """Saved tensors, largest first, with the names of those derived, in order of saving.
-
-    Without names where the derivation has another number of a size.
-    """
+    """Saved tensors, largest first, with the names of those derived, in order of saving. Without
+    names where the derivation has another number of a size."""
     names: dict[int, list[str]] = defaultdict(list)
     for tensor in tensors:
         names[tensor.bytes].append(tensor.name)

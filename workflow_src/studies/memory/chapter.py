@@ -115,10 +115,8 @@ def stages(segments: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(table: pd.DataFrame) -> Plot:
-    """Active memory over time by what it is held for: of each size and phase the longest context.
-
-    Training steps, which show the most, come first. A stretch is as high as its peak.
-    """
+    """Active memory over time by what it is held for: of each size and phase the longest context,
+    training steps, which show the most, first. A stretch is as high as its peak."""
     is_drawn = table[["start_ms", "end_ms", "active_mib"]].notna().all(axis=1)
     every = table[(table["measurement"] == "segment") & (table["status"] == "ok") & is_drawn]
     longest = every.groupby(["size", "phase"])["context"].transform("max")

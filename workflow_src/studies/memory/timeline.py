@@ -31,10 +31,8 @@ def stretches(record: Row) -> pd.DataFrame:
 
 
 def allocations(record: Row, places: pd.DataFrame) -> pd.DataFrame:
-    """A record's allocations with kind, line, and the place where each begins.
-
-    Activations are what a step allocated before its backward pass began and freed after that.
-    """
+    """A record's allocations with kind, line, and the place where each begins. Activations are what
+    a step allocated before its backward pass began and freed after that."""
     names = ["size", "start", "end", "line", "kind"]
     found = pd.DataFrame(record["allocations"], columns=names)
     at = np.searchsorted(places["first"], found["start"], side="right") - 1
@@ -83,22 +81,18 @@ def segments(places: pd.DataFrame, active: NDArray[np.int64]) -> list[Row]:
     highest = rows.loc[groups["active_mib"].idxmax(), ["component", "active_mib", *held]]
     ends = groups.agg({**dict.fromkeys([*PLACE, "start_ms"], "first"), "end_ms": "last"})
     found = ends.join(highest.set_axis(ends.index))
-    made: list[Row] = found.to_dict("records")  # type: ignore[assignment]
-    return made
+    return found.to_dict("records")  # type: ignore[return-value]
 
 
 def largest_allocations(found: pd.DataFrame, step: str) -> list[Row]:
-    """The largest allocations of a step, those alike together.
-
-    Gradients and state are left out: they are as large as their parameters.
-    """
+    """The largest allocations of a step, those alike together. Gradients and state are left out:
+    they are as large as their parameters."""
     mine = found[(found["step"] == step) & found["kind"].isin(["activations", "temporaries"])]
     alike = ["size", "part", "component", "line", "kind"]
     counted = mine.groupby(alike, sort=False).size().reset_index(name="calls")
     ranked = counted.sort_values("size", ascending=False, kind="stable")[:LARGEST]
     ranked = ranked.assign(mib=ranked.pop("size") / MIB, rank=range(1, len(ranked) + 1))
-    rows: list[Row] = ranked.to_dict("records")  # type: ignore[assignment]
-    return rows
+    return ranked.to_dict("records")  # type: ignore[return-value]
 
 
 def gradient_bytes(found: pd.DataFrame) -> pd.Series:

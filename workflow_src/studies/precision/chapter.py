@@ -155,10 +155,8 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def errors(row: Row, addend: float, additions: int) -> Row:
-    """The error of a sum against additions x addend, in its two parts.
-
-    All are exact in double precision: it holds every product and difference here.
-    """
+    """The error of a sum against additions x addend, in its two parts, all exact in double
+    precision."""
     value, exact, stored = row["value"], additions * addend, additions * row["addend"]
     eps = float(np.finfo(row["sum_dtype"]).eps)
     return {

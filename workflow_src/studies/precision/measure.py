@@ -79,10 +79,8 @@ def rounding(point: Point) -> Iterator[Task]:
 
 
 def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
-    """Add `addend` `additions` times: the sum (`value`), its type, and the addend as stored.
-
-    Double precision holds every number of the types exactly.
-    """
+    """Add `addend` `additions` times: the sum (`value`), its type, and the addend as stored, in
+    double precision, which holds both exactly."""
     value = torch.tensor(0, dtype=total, device=point["device"])
     each = torch.tensor(point["addend"], dtype=addend, device=point["device"])
     for _ in range(point["additions"]):

@@ -74,10 +74,8 @@ def tokens(case: Case) -> Tensor:
 
 
 def measure_way(case: Case, way: str, point: Point, trace: Path) -> Row:
-    """One way's memory by part of a step, samples of a step, and errors.
-
-    The trace of `profiled_steps` more steps is written to `trace`.
-    """
+    """One way's memory by part of a step, samples of a step, and errors. The trace of
+    `profiled_steps` more steps is written to `trace`."""
     checked = Case.from_dict(case.as_dict() | CHECKED | {"precision": "fp32"})
     errors = {} if way == "alone" else step_errors(checked, way)
     free(case.device)
@@ -109,10 +107,8 @@ def wait_for_all(device: str) -> Callable[[], None]:
 
 
 def memory(training: Training) -> Row:
-    """Peak memory (MiB) of a steady step before the optimizer's part, and of that.
-
-    None on a CPU, whose peak covers the process's lifetime.
-    """
+    """Peak memory (MiB) of a steady step before the optimizer's part, and of that; None on a CPU,
+    whose peak covers the process's lifetime."""
     device = training.case.device
     before, within = (peak_mib(part, device, 0) for part in (training.backward, training.optimize))
     return {"before_optimizer_mib": before, "optimizer_mib": within}
@@ -134,11 +130,8 @@ def profile(training: Training, steps: int, trace: Path) -> None:
 
 
 def step_errors(case: Case, way: str) -> Row:
-    """How far a step is from that of one process on all ranks' batches: relative norms.
-
-    AdamW alone would not tell a sum of gradients from their mean: its step doesn't depend on their
-    scale.
-    """
+    """How far a step is from that of one process on all ranks' batches: relative norms. AdamW alone
+    would not tell a sum of gradients from their mean: its step doesn't depend on their scale."""
     whole = Training(case, "alone")
     whole.tokens = tokens(case)
     part = Training(case, way)

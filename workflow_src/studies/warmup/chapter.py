@@ -15,10 +15,8 @@ from workflow_src.studies.facts import load, or_state, span, unmeasured
 from workflow_src.studies.study import Point, Row
 
 MEAN_WITHIN = 0.05
-"""A warm-up is enough if no mean then exceeds a settled step by more than this share.
-
-A mean that is lower by more can't come from slow first steps.
-"""
+"""A warm-up is enough if no mean then exceeds a settled step by more than this share. A mean that
+is lower by more can't come from slow first steps."""
 
 PLAIN, STARTED, LOADED = "as it is", "cuBLAS started", "and code loaded"
 """What processes of trials did before their first step."""
@@ -110,10 +108,8 @@ def phases(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
-    """How far means are off by size and phase, a column per number of steps left out.
-
-    Medians over runs that settle; marked where none does.
-    """
+    """How far means are off by size and phase, by steps left out: medians over runs that settle,
+    marked where none does."""
     by, known = ["name", "steps"], runs[runs["excess"].notna()]
     settle = known.groupby(by)["settles"].transform("any").astype(bool)
     off = over(known[known["settles"] | ~settle], by, "excess", "median")
@@ -158,10 +154,8 @@ SETTLED_WITHIN = 0.10
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with the first step and the settled median (ms) of all steps, also of the warm-up.
-
-    Captures of first steps, which points of earlier versions have, are left out.
-    """
+    """The rows with the first step and the settled median (ms) of all steps, also of the warm-up;
+    without captures of first steps, which points of earlier versions have."""
     kept = [row for row in rows if row.get("sweep") != "traced"]
     return [_derived(row) if row["status"] == "ok" else row for row in kept]
 

@@ -11,10 +11,8 @@ from workflow_src.studies.warmup.cause import PHASES, trials
 
 
 def tasks(point: Point) -> Iterator[Row]:
-    """A row per phase with the time of every step; those of the warm-up are in `warmup_ns`.
-
-    Of a point with `repeats`, the rows of `trials`.
-    """
+    """By phase the times of all steps; those of the warm-up are in `warmup_ns`. Of a point with
+    `repeats`, the rows of `trials`."""
     ((size, numbers),) = point["sizes"].items()
     case = case_of(point, size, "fp32")
     about = {"config": case.case, "size": size, "context": case.context, "batch": case.batch}
