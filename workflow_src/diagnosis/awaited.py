@@ -1,4 +1,4 @@
-"""What holds the host up inside of its calls: device work that a call waits for, a full queue."""
+"""What holds the host up inside of its calls: device work that they wait for, a full queue."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ RETURN_NS = 30_000
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
 
 FULL, LEAST_QUEUE = 0.97, 200
-"""A queue is full, if it ever is, from this share of the deepest on, and so many launches."""
+"""A queue is full from this share of the deepest on, and so many launches."""
 
 HELD_UP, LEAST_HELD = 1.5, 10
 """A full queue holds up launches that take so many times the usual, if there are so many; fewer may
@@ -25,12 +25,11 @@ be slow for another reason."""
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """A row per activity that a call returns after, with WAITS.
 
-    blocked: whether the call was made before the activity had ended. return_ns is as recorded, but
-    that of a synchronization no longer than usual. A call that copies waits for its own copy if
-    that ran before the call returned: from pageable memory, a short one doesn't. Calls that wait
-    for all streams do for what ended before they return. Of the last activities of lanes, others
-    wait for that which ended last, or if none ran any more, for that of the most recent launch's
-    lane.
+    return_ns is as recorded, but that of a synchronization no longer than usual. A call that copies
+    waits for its own copy if that began before the call returned: from pageable memory, a short one
+    doesn't. Calls that wait for all streams wait for what ended before they return; others for the
+    last activity of the lane where that ended last, or if none ran any more, of the most recent
+    launch's.
     """
     waiting = calls[calls["may_wait"]]
     call, begun = waiting.index.to_numpy(), waiting["start_ns"].to_numpy()
@@ -66,9 +65,9 @@ def own_costs(
 ) -> Indices:
     """How long (ns) each call takes if nothing holds it up; `full`: rows that a full queue held up.
 
-    Of calls that were held up it is the usual time of those of the same name that weren't, or
-    SHORT_NS, at most the recorded time. A call that waited for its own copy on an idle lane was
-    busy until that began.
+    Of those held up, the usual time of calls of the same name that weren't, or SHORT_NS, at most
+    the recorded time. A call that waited for its own copy on an idle lane was busy until that
+    began.
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
     held = np.isin(np.arange(len(calls)), [*waiting.loc[waiting["blocked"], "call"], *full])

@@ -11,12 +11,12 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
 
 PROMPT_NS = 20_000
-"""An activity that starts later than this after its launch, and after the one before it in its
-lane, waited for something else; nearly all start within 5 us."""
+"""An activity that starts later than this after its launch, and the one before it in its lane,
+waited for something else; nearly all start within 5 us."""
 
 USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
-"""After the launch, and between two activities of a lane, where the capture has none that tells:
-as seen in captures of an H100 and of H200s."""
+"""After the launch, and between two activities of a lane, where the capture doesn't tell: as in
+captures of an H100 and of H200s."""
 
 WAIT_EVENT = r"StreamWaitEvent"
 
@@ -26,8 +26,8 @@ OF_WAITS = ("device", "stream", "wait_ns", "record_device", "record_stream", "re
 def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
     """A row per activity in order of launch, with recording.WORK but latency_ns and gap_ns.
 
-    What none of the calls launched is taken to be launched before them, and has no call; of that,
-    what had ended before the first of them is left out.
+    What none of the calls launched is first, and has no call; of that, what had ended before the
+    first of them is left out.
     """
     work, since_ns = attributed.work, calls["start_ns"].min()
     # Of the last steps of ten million activities, all else is let go before columns are made.
@@ -59,8 +59,8 @@ def timed(
     """The work with latency_ns and gap_ns, and the ties, of pairs as of event_ties.
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
-    Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
-    longer must be in the model, or its replay shows that it isn't.
+    Delays and gaps are at most usual: what made an activity wait longer must be in the model, or
+    its replay shows that it isn't.
     """
     (start, end), before = spans(work), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
@@ -86,8 +86,8 @@ def event_ties(
 
     places: the device and stream of each activity; waits: Capture.waits of the process. A wait
     holds up what is launched on its stream after it, for what was launched on the stream of its
-    record before that. One whose record isn't known, where those of others are, is for one of
-    before the capture; if none is known, each is for all that was launched before it.
+    record before that. One whose record isn't known is for one of before the capture; if none is,
+    each is for all that was launched before it.
     """
     launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
     table = places.astype("int64").assign(work=np.arange(len(work)), launched=launched)
@@ -118,10 +118,8 @@ def event_ties(
 
 
 def _called(work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """Waits by the calls that make a stream wait for an event, where nothing says for which.
-
-    It is taken to be the stream of the next activity.
-    """
+    """Waits by the calls that make a stream wait for an event, where nothing says for which; the
+    stream is taken to be that of the next activity."""
     calling = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
     following = np.searchsorted(work["call"].to_numpy(), calling)
     known = following < len(work)

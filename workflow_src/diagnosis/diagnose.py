@@ -1,4 +1,4 @@
-"""What is wrong with a step, and what it costs: the places of every kind, replayed without them."""
+"""What is wrong with a step, and what it costs: findings of every kind, replayed without them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +27,11 @@ from workflow_src.diagnosis.subject import Subject, rows_of
 class Diagnosis:
     """The findings, those that save most first; general ones, true of whole programs, last.
 
-    step_ms: the step's time that savings are of: the plain one if it is known. understood: whether
-    the model takes the recorded time; if not, nothing is said of savings, and what takes most comes
-    first. left: bounds without all findings but general ones; launching_ns: what the launches of
-    that take the host, were all like the median one. smaller: what saves less than FINDING_AT_LEAST
-    and takes SMALLER_AT_LEAST, most first.
+    step_ms: of which they save: plain if that is known. understood: whether the model takes the
+    recorded time; if not, no savings are told, and what takes most comes first. left: bounds
+    without all findings but general ones; launching_ns: what its launches take the host, were all
+    like the median one. smaller: what saves less than FINDING_AT_LEAST and takes SMALLER_AT_LEAST,
+    most first.
     """
 
     findings: tuple[Finding, ...]
@@ -44,7 +44,7 @@ class Diagnosis:
 
 
 class Pace(StrEnum):
-    """What a step goes at the pace of, by what each would take alone."""
+    """What sets the pace of a step, by what each would take alone."""
 
     HOST = "the host"
     DEVICE = "the device"
@@ -53,7 +53,7 @@ class Pace(StrEnum):
 
 
 def pace(diagnosis: Diagnosis) -> Pace | None:
-    """What sets the pace of a step, if that is understood."""
+    """That of a step, if it is understood."""
     if not diagnosis.understood:
         return None
     alone, least_ns = diagnosis.bounds, SETS_THE_PACE * diagnosis.step_ms * NS_PER_MS
@@ -66,10 +66,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     """The findings of a subject; plain_ns and TraceError as of `plain`."""
     found = [place for find in KINDS for place in find(subject)]
     if not subject.check.understood:
-        least_ms, unknown = (
-            FINDING_AT_LEAST * subject.check.recorded_ns / NS_PER_MS,
-            Bounds(nan, nan),
-        )
+        least_ms = FINDING_AT_LEAST * subject.check.recorded_ns / NS_PER_MS
+        unknown = Bounds(nan, nan)
         much = sorted(found, key=lambda each: -each.takes_ms)
         much = [each for each in much if each.takes_ms >= least_ms]
         return Diagnosis(tuple(much), nan, False, unknown, unknown)
@@ -83,7 +81,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         """What a step saves without some places: at most what they take.
 
         More would be an effect of where the recording begins and ends. The host's own time is
-        scaled last, so that it is scaled of what is left.
+        scaled last: of what is left.
         """
         edits = [edit for each in some for edit in each.edits]
         saves_ms = step_ms - replay(subject.recording, [*edits, *host]).step_ns / NS_PER_MS

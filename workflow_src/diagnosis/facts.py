@@ -1,9 +1,7 @@
 """What one asks of a step first: what it does, who waited, what was copied.
 
-Tables of a subject, a row per place, largest first. `path` is a range's path, "" where none was
-open. All values are per step: of what was called from the first call of the first step to the last
-one of the last step, but step_work and step_calls of the steps that a step's time is the mean of. A
-part of a step is a range directly in it.
+Tables of a subject (common/tables.csv), largest first. All values are per step: of all steps, but
+step_work and step_calls of those that a step's time is the mean of.
 """
 
 import numpy as np
@@ -14,7 +12,7 @@ from workflow_src.diagnosis.subject import LARGE, MOST, Subject
 from workflow_src.placing.kernel_names import precision_ran
 
 SHORTEST, LONGEST, TIMES = 4, 4096, 3
-"""Launches of a sequence that repeats, and how often it does in a row at least."""
+"""Launches of a sequence that repeats, and how often in a row at least."""
 
 
 def repeated(subject: Subject) -> tuple[int, int]:
@@ -36,11 +34,7 @@ def repeated(subject: Subject) -> tuple[int, int]:
 
 
 def step_work(subject: Subject) -> pd.DataFrame:
-    """A row per family, precision and part: example, calls, device_ms, share, most time first.
-
-    example: the short name of the kernel that takes most of it; share: of the time of all
-    activities.
-    """
+    """The rows of capture/step_work, most time first."""
     work = subject.work[subject.work["call"] >= subject.recording.first_counted]
     names = subject.attributed.names.rename(columns={"short_name": "example"})
     names["precision"] = precision_ran(names["name"].astype(str), names["family"])
@@ -54,11 +48,7 @@ def step_work(subject: Subject) -> pd.DataFrame:
 
 
 def step_calls(subject: Subject) -> pd.DataFrame:
-    """A row per kind of call and part: what, path, calls, host_ms, blocked_ms, share.
-
-    what: the family of what is launched, or the call's name; host_ms: of the host before and in
-    these calls, but for what held it up, which is blocked_ms; share: of both in all calls.
-    """
+    """The rows of capture/step_calls; what: the family of what is launched, or the call's name."""
     calls = subject.own[subject.own.index >= subject.recording.first_counted]
     rows = calls[["launches", "blocked_ns"]].assign(
         what=calls["family"].where(calls["launches"], calls["name"]),
@@ -81,7 +71,7 @@ def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFra
 
 
 def waits(subject: Subject) -> pd.DataFrame:
-    """A row per call and path that the device held up: call, path, calls, blocked_ms."""
+    """The rows of capture/waits."""
     held = subject.calls[subject.calls["blocked_ns"] > 0].rename(columns={"name": "call"})
     groups = held.groupby(["call", "path"], sort=False)["blocked_ns"]
     sums = groups.agg(calls="size", blocked_ms="sum") / [1, NS_PER_MS] / subject.step_count
@@ -89,11 +79,7 @@ def waits(subject: Subject) -> pd.DataFrame:
 
 
 def copies(subject: Subject) -> pd.DataFrame:
-    """A row per direction, memories and path: copies, bytes, device_ms, gb_per_s, blocked_ms.
-
-    blocked_ms is how long the host waited in the calls that copied; bytes are unknown where those
-    of one copy are.
-    """
+    """The rows of capture/copies; bytes are unknown where those of one copy are."""
     work = subject.copies.join(subject.work[["path", "call", "device_ns"]])
     blocked_ns = work["call"].map(subject.calls["blocked_ns"]).fillna(0)
     known = work.assign(device_ms=work["device_ns"] / NS_PER_MS, blocked_ms=blocked_ns / NS_PER_MS)
@@ -106,10 +92,7 @@ def copies(subject: Subject) -> pd.DataFrame:
 
 
 def large_gaps(subject: Subject) -> pd.DataFrame:
-    """A row per place of large gaps: after_call, after_path, before_call, before_path, gaps.
-
-    gap_ms: all of them a step; longest_ms: the longest one.
-    """
+    """The rows of capture/gaps."""
     calls = subject.own[["name", "path"]].set_axis(["call", "path"], axis=1)
     places = calls.shift(fill_value="").add_prefix("after_").join(calls.add_prefix("before_"))
     gap_ms = subject.own["gap_ns"] / NS_PER_MS

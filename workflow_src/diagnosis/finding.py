@@ -2,8 +2,8 @@
 
 A kind of finding is a function that selects rows of a Subject's calls or work, and says by which
 edits a step does without them; one kind may have several reasons, each a row of mechanisms.csv.
-What a place takes is what its edits take away, of the same steps that the time of a step is the
-mean of, so that a replay saves no more; what it saves, diagnose.py tells.
+What a place takes is what its edits take away, of the steps that a step's time is the mean of, so
+that a replay saves no more.
 """
 
 import re
@@ -34,22 +34,18 @@ WORDS = pd.read_csv(
     false_values=["no"],
 )
 MECHANISMS: Mapping[str, Any] = {str(row.Index): row for row in WORDS.itertuples()}
-"""What can be wrong, in words, by its key.
-
-name; fact: a format of a Finding's fields and of `told`; assumes: what the step without it is
-replayed with, a format of kept_ms; remedy; shown_by: the family of the kernel that is its example,
-"" for any; general: true of whole programs, and ranked last.
-"""
+"""By its key. fact: a format of a Finding's fields and of `told`; assumes: what the step without it
+is replayed with, a format of kept_ms; shown_by: the family of its example's kernel, "" for any;
+general: true of whole programs, and ranked last."""
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
     """One place of a mechanism, or several that have one cause.
 
-    where: a range's path; edits: the step without it; host_ms, device_ms: what it takes of the
-    steps that count; told: its columns of the table of findings, and what words say of it besides.
-    saves_ms: what a step saves without it, and with all above (diagnose.py); nan where the model
-    doesn't understand the step.
+    where: a range's path; edits: the step without it; host_ms, device_ms: what it takes of a step;
+    told: its columns of the table of findings, and what words say of it besides. saves_ms: what a
+    step saves without it, and with all above (diagnose.py); nan if the step isn't understood.
     """
 
     key: str
@@ -68,7 +64,7 @@ class Finding:
 
     @property
     def general(self) -> bool:
-        """Whether it is true of whole programs."""
+        """As of its mechanism."""
         return bool(MECHANISMS[self.key].general)
 
 
@@ -83,9 +79,9 @@ def found(
 ) -> Finding:
     """Some calls, activities or transfers as one place of a mechanism, which its edits do without.
 
-    where: the range that all calls lie in, or the main place of activities, unless it is given. Of
-    the device it takes all that the changed work does, or device_ns of it (by its rows). facts:
-    what only this mechanism's words say.
+    where: the range that all calls lie in, or the main place of activities, unless given. Of the
+    device it takes all that the changed work does, or device_ns of it (by its rows). facts: what
+    only this mechanism's words say.
     """
     if where is None:
         named = rows if device_ns is None else rows.assign(device_ns=device_ns)
@@ -120,12 +116,9 @@ def found(
 
 
 def _changes(recording: Recording, edits: Edits) -> tuple[Mask, Mask, Indices, bool]:
-    """What edits change of a replay: which calls and work, and the host's time (ns) that they take
-    away at each call.
-
-    Calls are those that take less or launch other work, or if there are none, and no such work, as
-    the last part says, those before which the host's own time becomes less.
-    """
+    """What edits change of a replay: which calls and work, the host's time (ns) that they take away
+    at each call, and whether they shorten only gaps: then the calls are those after the gaps, else
+    those that take less or launch other work."""
     before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
     work = after.dropped | (after.duration_ns != before.duration_ns)
     returns = np.unique(columns["waits.call"][~after.waits])
@@ -169,9 +162,9 @@ def _example(subject: Subject, family: str, work: pd.DataFrame, changed: Indices
 def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
     """Where gaps lie that edits shorten, if they change nothing else, and what is left of each.
 
-    between: which calls, and ranges: which ones, if that is one pair alone; next_step: whether all
-    of the calls after are of the next step; kept_ms: on average. What comes before the first call
-    of all, and after the last one, isn't known.
+    between, ranges: which calls and ranges, if that is one pair alone; next_step: whether all of
+    the calls after are of the next step; kept_ms: on average. What comes before the first call of
+    all, and after the last one, isn't known.
     """
     sides, step = subject.sides, subject.own["step"]
     every = sides.loc[np.concatenate([each.calls for each in edits])]
@@ -201,5 +194,5 @@ def short(name: str) -> str:
 
 
 def quotable(path: str) -> str:
-    """A path that is no more than a name between backticks."""
+    """A path without backticks and lines."""
     return printable(" ".join(path.split())).replace("`", "'")

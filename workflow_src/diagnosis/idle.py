@@ -1,8 +1,7 @@
 """Time in which no device worked, and what stood before it.
 
-Idle time belongs to the work that ended it, which is innocent of it. Between the launch of that
-work and the one before, the host waited, did something else, or just launched one call after
-another. The longest of these is named.
+Work that ends an idle time is innocent of it. Between its launch and the one before, the host
+waited, did something else, or just launched. The longest of these is named.
 """
 
 from enum import StrEnum
@@ -30,12 +29,10 @@ class Before(StrEnum):
 
 
 def idle_causes(subject: Subject) -> pd.DataFrame:
-    """A row per Before, its call and path, and the path of the work that came next; most first.
+    """The rows of capture/idle_causes, most first; "" is no range or no call.
 
-    times and idle_ms are per step, from the end of the first step's work to that of the last one's,
-    or of a single one from its start: together what the device idles. call: what waited, or before
-    a gap what was launched, if anything was; "" stands where no range was open, or no call is
-    named.
+    times and idle_ms are from the end of the first step's work to that of the last one's, or of a
+    single one from its start.
     """
     recording = subject.recording
     work, calls, steps = recording.work, recording.calls, recording.steps
@@ -51,7 +48,7 @@ def idle_causes(subject: Subject) -> pd.DataFrame:
     enough = np.maximum(MOST * idle_ns, 1)
     waited = (wait["ns"] >= enough) & (wait["ns"] >= gap["ns"])
     idled = (gap["ns"] >= np.maximum(enough, large)) & ~waited
-    # A name is given only to what is decisive: of a gap, the call before it.
+    # Only a decisive call is named: of a gap, the one before it.
     at = np.select([waited, idled], [wait["call"], gap["call"] - 1], NOWHERE)
     step = np.append(calls["step"], NOWHERE)
     later = idled & (step[at] != NOWHERE) & (step[at] < step[gap["call"]])
@@ -73,10 +70,8 @@ def idle_causes(subject: Subject) -> pd.DataFrame:
 
 
 def _held_up(subject: Subject, rows: Indices) -> tuple[Mask, pd.DataFrame, pd.DataFrame]:
-    """Of some activities: whether each has a launch of its own after the one before it.
-
-    And the longest gap and the longest wait between both launches: ns, and the row of its `call`.
-    """
+    """Of some activities: whether each has a launch of its own after the one before it, and the
+    longest gap and wait between both launches: ns, and the row of its `call`."""
     of_work = subject.recording.work["call"].to_numpy()
     launches = np.unique(of_work[of_work >= 0])
     own = subject.recording.calls.query("~beside")

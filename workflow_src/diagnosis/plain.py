@@ -12,7 +12,7 @@ CLOSE = 0.002
 """A step may take longer than its plain time by this share."""
 
 NOISE = 0.15
-"""Steps of one program differ by so much between two runs, by their copies and by their host."""
+"""Steps of one program differ by so much between two runs."""
 
 WITHOUT_PROFILER = {"nsys": Span(0.40, 0.58, 0.8), "torch": Span(0.29, 0.41, 0.65)}
 """The host's time without each over that with it, of 13 recorded loops of benchmarks/planted in
@@ -21,16 +21,15 @@ which launches set the pace: the most is rounded."""
 UNKNOWN = Span(0.0, 1.0, 1.0)
 
 USUAL = 0.95
-"""Of the gaps between calls: longer ones hold more than a call's share of the profiler's time."""
+"""Quantile of the gaps: longer ones hold more than a call's share of the profiler's time."""
 
 
 def plain(recording: Recording, plain_ns: float, share: Span = UNKNOWN) -> ScaleHost:
     """The change by which a step takes plain_ns, its time without a profiler.
 
-    A profiler makes nothing faster, so the factor is at most 1: also of a plain step that took
-    longer. Where the device sets the pace, many factors give its time, and the largest is taken, at
-    most that of `share`; where none does but the noise between runs would, the host's time stays as
-    recorded. The time of a step grows with the factor, so that bisection finds it.
+    A profiler makes nothing faster: the factor is at most 1. Where the device sets the pace, many
+    factors give its time, and the largest is taken, at most that of `share`; where none does but
+    the noise between runs would, the host's time stays as recorded.
 
     Raises TraceError if a step takes much longer than plain_ns even without the host's time.
     """
@@ -50,8 +49,8 @@ def plain(recording: Recording, plain_ns: float, share: Span = UNKNOWN) -> Scale
             f"a plain step of {plain_ns / NS_PER_MS:.2f} ms can't be of this program: what was "
             f"recorded takes {least_ns / NS_PER_MS:.2f} ms however fast the host is"
         )
-    # The most, if by it a step takes as long, within what replays are off by; if even without any
-    # host time it does, how near the times are tells nothing of the host.
+    # The most, if by it a step takes as long, within what replays are off by; if it does even
+    # without any host time, the times tell nothing of the host.
     slowest_ns = takes(up_to_ns, share.most)
     known = slowest_ns >= (1 - REPLAYED_WITHIN) * min(takes(up_to_ns, 1), enough)
     most = share.most if known else 1.0

@@ -1,4 +1,4 @@
-"""A recording: consecutive steps of a process as tables, and the edits that it is replayed with.
+"""Consecutive steps of a process as tables, and the edits that they are replayed with.
 
 All times are integer nanoseconds.
 """
@@ -19,15 +19,15 @@ Mask = npt.NDArray[np.bool_]
 NONE: Indices = np.zeros(0, dtype=np.int64)
 
 LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", "free", "other"
-"""Those kinds of calls, of captures.call_kinds, that matter here."""
+"""The kinds of captures.call_kinds that matter here."""
 
 SHORT_NS = 5_000
-"""At most so much is a waiting call's own cost, and its return after what it waited for, if the
-capture has no such call that tells."""
+"""A waiting call's own cost, and its return after what it waited for, if no such call tells, at
+most."""
 
 QUEUE = 1020
-"""Launches that a stream takes before the next one waits, where the capture doesn't tell: as
-captures of an H200 show whose device lags behind."""
+"""Launches that a stream takes before the next one waits, where the capture doesn't tell: seen on
+an H200 whose device lags behind."""
 
 CALLS = (
     *("kind", "name", "path", "step", "thread", "start_ns", "end_ns", "gap_ns", "cost_ns"),
@@ -49,31 +49,31 @@ class Span(NamedTuple):
     most: float
 
     def at(self, end: int) -> float:
-        """The quantity at an end, or in between."""
+        """The quantity at an end (-1 or 1), or usually (0)."""
         return (self.usual, self.most, self.least)[end]
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Consecutive steps of one process. Rows are numbered from 0; NOWHERE is no row.
+    """Rows are numbered from 0; NOWHERE is no row.
 
-    calls: a row per host call in order of start, with CALLS: `kind` (captures.call_kinds), `path`
-        ("" where no range was open), `step` (a row of `steps`), gap_ns (the host's own time since
-        the call before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a
-        thread that works for itself, gap_ns is from the start of the last call that isn't.
-    work: a row per device activity in order of launch, with WORK: `activity` (its row in
-        Attributed.work), `call` (that launched it), `lane` (a stream of a device), latency_ns (at
-        least, from the return of its call, held up by nothing, to its start; may be negative),
-        gap_ns (at least, from the end of the activity before it in its lane).
-    waits: a row per activity that a call returns after, with WAITS: return_ns (from the end of the
-        activity to the return of the call), blocked (whether the call had to wait).
-    ties: a row per activity that starts only after one of another lane, with TIES: gap_ns (from
-        the end of that one, at least).
+    calls: a row per host call in order of start: `kind` (captures.call_kinds), `path` ("" where no
+        range was open), `step` (a row of `steps`), gap_ns (the host's own time since the call
+        before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a thread
+        that works for itself, gap_ns is from the start of the last call that isn't.
+    work: a row per device activity in order of launch: `activity` (its row in Attributed.work),
+        `call` (that launched it), `lane` (a stream of a device), latency_ns (at least, from the
+        return of its call, held up by nothing, to its start; may be negative), gap_ns (at least,
+        from the end of the activity before it in its lane).
+    waits: a row per activity that a call returns after: return_ns (from the end of the activity to
+        the return of the call), blocked (whether it had not ended when the call was made).
+    ties: a row per activity that starts only after one of another lane: gap_ns (from the end of
+        that one, at least).
     steps: a row per step: start_ns and end_ns of its range, `call` and `last_call` (its first and
         last), time_ns (from the end of the step before it to its own, on host and device; of the
-        first, from its start or from the end of the work launched before it).
+        first, from its start or the end of the work launched before it).
     queue: so many activities of a lane can be launched and not yet started; further launches wait.
-    only_launches: all that calls do is to launch an activity each, in one lane and at once.
+    only_launches: calls only launch an activity each, in one lane and at once.
     """
 
     process: int
@@ -98,7 +98,7 @@ class Recording:
 
     @cached_property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns of all tables as arrays, by both names: "work.lane"."""
+        """The columns of all tables, by both names: "work.lane"."""
         tables = {name: getattr(self, name) for name in ("calls", "work", "waits", "ties", "steps")}
         return {
             f"{table}.{name}": rows[name].to_numpy()
@@ -111,8 +111,8 @@ class Recording:
 class Plan:
     """What a replay does, changed in place.
 
-    gap_ns, cost_ns: of each call; duration_ns: of each activity; dropped: activities that don't
-    happen; waits: which rows of Recording.waits hold.
+    gap_ns, cost_ns: of each call; duration_ns, dropped: of each activity; waits: which rows of
+    Recording.waits hold.
     """
 
     recording: Recording
@@ -138,13 +138,13 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """All that is given holds of these calls and of this work, rows of a Recording.
+    """What becomes of some calls and some work, rows of a Recording.
 
-    gap: the host's own time before each call is at most so long (ns; one, or one for each).
-    gap_factor: that time becomes this share of it. cost: the call itself takes at most so long (ns)
-    and waits for nothing; 0 where it isn't made. drops: what it launches is gone. factor: the work
-    takes this share of its time (one, or one for each); 0 drops it. ns: the work, which then runs,
-    takes so long (of each).
+    gap: at most so much of the host's own time (ns) is before each call. gap_factor: its share
+    that is left. cost: the call takes at most so long (ns) and waits for nothing; 0 where it isn't
+    made. drops: what it launches is gone. factor: the share of the work's time that is left; 0
+    drops it. ns: the work, which then runs, takes so long. Each one for all, or one for each; ns of
+    each.
     """
 
     calls: Indices = field(default_factory=NONE.copy)
@@ -177,9 +177,9 @@ Edits = tuple[Edit, ...]
 
 
 def graphed(calls: pd.DataFrame, rows: Indices | None = None) -> Edits:
-    """Of some of Recording.calls that follow each other in a step only the first stays as it is.
+    """Of some calls, or all, that follow each other in a step, only the first stays as it is.
 
-    As a graph launches their work; to the device, the first launches all. rows: None for all.
+    As a graph launches their work; to the device, the first launches all.
     """
     rows = np.arange(len(calls)) if rows is None else np.sort(rows)
     place = np.cumsum(~calls["beside"].to_numpy())[rows]
@@ -189,9 +189,9 @@ def graphed(calls: pd.DataFrame, rows: Indices | None = None) -> Edits:
 
 
 def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) -> Edits:
-    """The launches of a group become its first one, whose work takes so long: fusion.
+    """Launches of a group become its first one, whose work takes ns (by group): fusion.
 
-    group: of each of `calls`, from 0; ns: of each group.
+    group: of each of `calls`, from 0.
     """
     order = np.lexsort((calls, group))
     calls, group = calls[order], group[order]
@@ -203,10 +203,9 @@ def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) ->
 
 @dataclass(frozen=True)
 class ScaleHost:
-    """Of the host's own time between calls, and of their cost, the first up_to_ns is scaled.
+    """Scales the first up_to_ns of the host's time before each call of the loop, and of its cost.
 
-    What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Calls
-    beside the loop stay.
+    A profiler adds to each call and range: a long sleep is no longer for it.
     """
 
     factor: float

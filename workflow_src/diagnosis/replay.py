@@ -12,10 +12,8 @@ from workflow_src.diagnosis.recording import Change, Edit, Plan, Recording
 
 
 class Replayed(NamedTuple):
-    """When calls return and activities start and end (ns), since the beginning of the first gap.
-
-    times_ns: of each step, as `time_ns` of Recording.steps.
-    """
+    """When calls return and activities start and end (ns), since the beginning of the first gap;
+    times_ns as `time_ns` of Recording.steps."""
 
     call_end_ns: Indices
     work_start_ns: Indices
@@ -39,7 +37,7 @@ def replay(recording: Recording, changes: Iterable[Change] = ()) -> Replayed:
 
 
 def changed(recording: Recording, changes: Iterable[Change] = ()) -> Plan:
-    """What a replay with changes does."""
+    """The plan of a replay with changes."""
     plan = Plan.of(recording)
     for change in changes:
         change.apply(plan)
@@ -54,12 +52,12 @@ def replayed(plan: Plan) -> Replayed:
 
 
 def _run(plan: Plan) -> tuple[Indices, ...]:
-    """One pass over the calls: when each begins and returns, and work starts and ends.
+    """When each call begins and returns, and work starts and ends.
 
     The host's clock is its own time and what held it up so far. An activity starts when its launch
-    has reached the device, the one before it in its lane has ended, and so have those of other
-    lanes that it is tied to; what was launched before the first call, as recorded. A launch into a
-    full queue returns when one of those before it starts.
+    has reached the device and those before it in its lane and those that it is tied to have ended;
+    what was launched before the first call, as recorded. A launch into a full queue returns when
+    one of those before it starts.
     """
     columns, most = plan.recording.columns, plan.recording.queue + 1
     lane, latency, space = (columns[f"work.{n}"].tolist() for n in ("lane", "latency_ns", "gap_ns"))
@@ -106,7 +104,7 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
 
 
 def _run_launches(plan: Plan) -> tuple[Indices, ...]:
-    """The same where all calls do is launch, without a loop: (f) replays thousands of such steps.
+    """The same where calls only launch, without a loop: (f) replays thousands of such steps.
 
     Starts follow from a running maximum, as does what a full queue holds the host up by, for as
     many launches at a time as the queue takes.
@@ -144,8 +142,8 @@ def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:
 def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> Indices:
     """The time of each step by when calls begin and return, and when work ends.
 
-    A step's end is that of its range or of the last work launched so far. Its range ends after its
-    last call by what it was recorded to, but before the next call.
+    A step ends with its range or the last work launched so far; its range as long after its last
+    call as recorded, but before the next call.
     """
     columns = plan.recording.columns
     of_call, first, last = (columns[n] for n in ("work.call", "steps.call", "steps.last_call"))
@@ -165,10 +163,8 @@ def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> 
 
 
 def largest(takes: Callable[[float], float], most: float, enough: float) -> float:
-    """The largest value, at most so much, by which a step takes no longer than enough (ns).
-
-    takes: the time of a step, which grows with the value.
-    """
+    """The largest value, at most `most`, by which a step takes no longer than enough (ns); `takes`
+    grows with it."""
     if takes(most) <= enough:
         return most
     low, high = 0.0, most
@@ -186,7 +182,7 @@ class Check(NamedTuple):
 
     @property
     def understood(self) -> bool:
-        """Whether the replay takes the recorded time, so that savings can be told of it."""
+        """Whether the replay takes the recorded time, so that savings can be told."""
         off_ns = abs(self.replayed_ns - self.recorded_ns)
         return self.recorded_ns > 0 and off_ns <= REPLAYED_WITHIN * self.recorded_ns
 
@@ -198,10 +194,9 @@ def check(recording: Recording) -> Check:
 
 
 class Bounds(NamedTuple):
-    """The time of a step (ns) if the device took none, or if the host took none.
+    """The time of a step (ns) if the device, or the host, took none.
 
-    The longer of the two sets the pace. Both may be far below the step's time: where they wait for
-    each other in turn, neither does.
+    Both may be far below the step's time, where they wait for each other in turn.
     """
 
     host_ns: float

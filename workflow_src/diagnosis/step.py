@@ -1,8 +1,7 @@
 """A process's steps as a model: host calls in order, device activities, and what ties them.
 
-The threads of a training loop that hand over to each other, such as the one that calls backward and
-autograd's, are one order of calls: each call comes the host's own time after the one before it.
-All times are integer nanoseconds.
+The threads of a loop that hand over to each other, such as the one that calls backward and
+autograd's, are one order of calls.
 """
 
 from typing import NamedTuple
@@ -24,15 +23,14 @@ from workflow_src.placing.ledger import blocking
 from workflow_src.placing.steps import step_ranges
 
 MOST_CALLS = 100_000
-"""Of a process in a recording, so that a replay takes less than half a second."""
+"""Of a process in a recording, so that a replay takes under half a second."""
 
 TRIFLE_NS = 5_000
-"""A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
+"""A call of kind "other", such as looking up a kernel's name, counts from this time on."""
 
 
 class Loop(NamedTuple):
-    """A training loop: its process, the thread that its steps are ranges of, their ranges, and
-    since when calls count (ns)."""
+    """A training loop: the thread that its steps are ranges of, and since when (ns) calls count."""
 
     process: int
     thread: int
@@ -43,7 +41,7 @@ class Loop(NamedTuple):
 def recorded(attributed: Attributed, process: int) -> Recording:
     """The steps of a process, found as in placing.steps; of many the last, of MOST_CALLS calls.
 
-    Raises TraceError if it has no steps, or no API calls in them, or the capture lost its kernels.
+    Raises TraceError if it has no steps, or no API calls in them, or its kernels were lost.
     """
     if attributed.capture.kernels_lost:
         raise TraceError("its kernels were lost")
@@ -65,7 +63,7 @@ def recorded(attributed: Attributed, process: int) -> Recording:
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:
-    """The thread of a process with most steps, and these in order of start: the last of many."""
+    """The thread of a process with most steps, and the last of these in order."""
     found = step_ranges(attributed)
     found = found[found["process"] == process]
     if not len(found):
@@ -83,13 +81,13 @@ def loop_of(attributed: Attributed, process: int) -> Loop:
 def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
-    Columns: those of CALLS but cost_ns, and `may_wait`. Calls inside of others, threads that launch
-    nothing, and what began before since_ns are left out. So are short calls that neither launch nor
-    wait nor order streams: they are part of the host's own time.
+    Columns: CALLS but cost_ns, and `may_wait`. Calls inside of others, threads that launch nothing,
+    and what began before since_ns are left out; so are trifles that neither launch nor wait nor
+    order streams: they are the host's own time.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)
-    # Threads whose work, for the most part, is in the tree of the loop's.
+    # Threads whose work mostly is in the tree of the loop's.
     shares = (work["tree"] == loop.thread).groupby(work["thread"]).mean()
     helping = {loop.thread, *shares.index[shares > 0.5]} - {UNKNOWN}
     launching = {*helping, *work["thread"].unique()} - {UNKNOWN}
@@ -120,9 +118,9 @@ def _outermost(calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gaps(calls: pd.DataFrame) -> Indices:
-    """The time (ns) before each call since the end of the loop's call before it.
+    """The time (ns) before each call since the end of the loop's call before it; 0 for the first.
 
-    Of a call beside the loop: since the start of the loop's latest call. The first call has none.
+    Of a call beside the loop: since the start of the loop's latest call.
     """
     start, end, beside = (calls[name].to_numpy() for name in ("start_ns", "end_ns", "beside"))
     own = np.flatnonzero(~beside)

@@ -1,4 +1,4 @@
-"""What a step is searched for: the recorded steps of a process beside the capture they are from."""
+"""The recorded steps of a process, in which findings are searched for, and their capture."""
 
 import re
 from dataclasses import dataclass, replace
@@ -18,32 +18,31 @@ NUMBER = r"\d+"
 """What the names of layers that are alike differ in."""
 
 SLASH = re.compile(r"(?<!\\)/")
-"""What separates the names in a path; a slash in a name is escaped."""
+"""Between the names in a path; a slash in a name is escaped."""
 
 END = "end of the last step"
-"""The name of the call that ends a Subject's recording."""
+"""The call that ends a Subject's recording."""
 
 MOST, MANY = 0.5, 8
-"""What holds of more than this share mostly holds; so many places, tensors or collectives are many.
-"""
+"""More than this share is most; so many places, tensors or collectives are many."""
 
 LARGE = 20
-"""A gap of the host is large if it is so many times as long as the median one."""
+"""A large gap of the host is longer than so many times the median one."""
 
 MAIN_SHARE = 0.25
-"""The innermost place that takes this share of a mechanism's device time names it."""
+"""The innermost place with this share of a mechanism's device time names it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The recorded steps of one process, whose rows of `calls` and `work` keep their numbers."""
+    """The recorded steps of one process; rows of `calls` and `work` are numbered as recorded."""
 
     attributed: Attributed
     recording: Recording
 
     @classmethod
     def of(cls, attributed: Attributed, process: int) -> "Subject":
-        """The steps of a process to the end of the last one; raises TraceError as step.recorded."""
+        """The steps of a process; raises TraceError as step.recorded."""
         return cls(attributed, ended(recorded(attributed, process)))
 
     @property
@@ -53,17 +52,17 @@ class Subject:
 
     @cached_property
     def check(self) -> Check:
-        """That of the recording."""
+        """Of the recording."""
         return check(self.recording)
 
     @cached_property
     def bounds(self) -> Bounds:
-        """Those of the recording."""
+        """Of the recording."""
         return bounds(self.recording)
 
     @cached_property
     def calls(self) -> pd.DataFrame:
-        """Recording.calls from the first of the first step to the last one of the last step, with:
+        """Recording.calls of the steps, with:
 
         blocked_ns (of its duration, held up), launches (whether any work), device_ns (of all of
         it), family (of the first, or ""), launched (the name of the only one, or else the call's
@@ -88,8 +87,8 @@ class Subject:
 
     @cached_property
     def sides(self) -> pd.DataFrame:
-        """What was launched, or called, before and at each call of the loop, and in which ranges:
-        launched_before and before (its path), launched and after."""
+        """What was launched, or called, before and at each call of the loop, and their paths:
+        launched_before and before, launched and after."""
         own = self.own[["launched", "path"]]
         before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
         return before.join(own.rename(columns={"path": "after"}))
@@ -101,8 +100,8 @@ class Subject:
 
     @cached_property
     def work(self) -> pd.DataFrame:
-        """Recording.work that the steps' calls launched, with device_ns, its duration, and `alone`:
-        whether its call launched nothing else."""
+        """Recording.work that the steps' calls launched, with device_ns and `alone`: whether its
+        call launched nothing else."""
         work, steps = self.recording.work, self.recording.steps
         work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
         return work.assign(
@@ -112,7 +111,7 @@ class Subject:
 
     @cached_property
     def copies(self) -> pd.DataFrame:
-        """Capture.copies of this work: direction, source, target, bytes, by row of `work`."""
+        """Capture.copies of this work, by row of `work`."""
         rows = pd.Series(self.work.index, index=self.work["activity"])
         copies = self.attributed.capture.copies
         copies = copies[copies["work"].isin(rows.index)]
@@ -137,12 +136,12 @@ class Subject:
 
 
 once = lru_cache(maxsize=1)
-"""Of a function that derives something of a subject: it keeps that of the last one."""
+"""Keeps what a function derives of the last subject."""
 
 
 def ended(recording: Recording) -> Recording:
-    """A recording to the end of its last step, a call that takes no time: what the host does
-    between the last call and the end is a gap as any other."""
+    """A recording with a call of no time at the end of its last step: the host's time before it is
+    a gap as any other."""
     calls, steps = recording.calls, recording.steps.copy()
     last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
     tail = max(end - int(calls["end_ns"].iloc[last]), 0)
@@ -157,9 +156,9 @@ def ended(recording: Recording) -> Recording:
 
 
 def main_place(work: pd.DataFrame) -> str:
-    """The innermost place that takes much of the time of some work, the first such one, as a path.
+    """The first innermost place that takes much of the time of some work, as a path.
 
-    Paths that differ in numbers alone, such as those of layers, are one place, with * for them.
+    Paths that differ in numbers alone are one place, with * for them.
     """
     place = work["path"].str.replace(NUMBER, "*", regex=True)
     sums = work["device_ns"].groupby(place, sort=False).sum()
@@ -171,5 +170,5 @@ def main_place(work: pd.DataFrame) -> str:
 
 
 def rows_of(table: pd.DataFrame) -> Indices:
-    """The row numbers of some rows of Subject.calls or Subject.work, for an edit."""
+    """The row numbers of some rows of Subject.calls or Subject.work."""
     return table.index.to_numpy(dtype=np.int64)

@@ -8,13 +8,13 @@ from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
 SAVES = "; fixing it saves about {saves_ms} of a {plain}step's {step_ms} ms"
 LIMIT = "; one launch for all, the best case, saves {saves_ms} of a {plain}step's {step_ms} ms"
-"""What follows a fact where the model understands the step; the second, of a whole program."""
+"""What follows a fact; the second, of a whole program."""
 
 
 def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     """One sentence: what is wrong, where, and what fixing it saves.
 
-    plain: whether step_ms, and what is saved of it, are of a step without a profiler.
+    plain: whether step_ms and what is saved are of a step without a profiler.
     """
     mechanism, told = MECHANISMS[finding.key], finding.told
     places = map(quotable, (finding.where, told["also_in"]))
@@ -47,7 +47,7 @@ def assumed(finding: Finding) -> str:
 
 
 def _numbers(finding: Finding) -> dict[str, Any]:
-    """All that is told of a finding, with times as they are printed."""
+    """All that is told of a finding, with times as text."""
     times = {"host_ms": finding.host_ms, "device_ms": finding.device_ms}
     told = {"kept_ms": 0.0, **finding.told, **times}
     return {name: _ms(each) if name.endswith("_ms") else each for name, each in told.items()}

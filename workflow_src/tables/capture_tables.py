@@ -1,7 +1,4 @@
-"""The tables of any capture: its device time by range path, kernel and family, and its diagnosis.
-
-A column's name ends with its unit. All device time of the capture is in `kernels`: that is checked.
-"""
+"""The tables of any capture: its device time by path, kernel and family, and its diagnosis."""
 
 from dataclasses import replace
 
@@ -23,19 +20,19 @@ from workflow_src.tables.diagnosis_tables import diagnosis_tables
 TABLES = tables_in("capture")
 BUSY = ["activities", "busy_ns"]
 IN_STEPS = ["activities_in_steps", "busy_ns_in_steps"]
-"""What work comes to, and as far as it belongs to steps."""
+"""What work comes to, in all and in steps."""
 
 KERNELS = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
-"""What a row of kernels tells; of work without a path, `path` is the reason in brackets."""
+"""Columns of kernels; of work without a path, `path` is the reason in brackets."""
 
 
 def tables_of(found: Attributed, plain_ns: float | None = None) -> dict[str, pd.DataFrame]:
-    """All tables by name: of placed_tables, which may raise TraceError, and diagnosis_tables."""
+    """All tables by name; may raise TraceError as placed_tables."""
     return placed_tables(found) | diagnosis_tables(found, plain_ns)
 
 
 def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
-    """The tables of where device time is, by name: all but those of the diagnosis.
+    """The tables of where device time is, by name.
 
     Raises TraceError if they don't account for all device time.
     """
@@ -91,7 +88,7 @@ def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
 def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     """A row per kind and name of what was launched in an innermost path, or is in none.
 
-    path: its number, or NOWHERE; text: the path itself, or in brackets the reason why it has none.
+    path: its number, or NOWHERE; text: the path, or in brackets why it has none.
     """
     keys, mine = ["process", "path", "named", "no_call"], in_steps.work
     nowhere = found.work["path"] == NOWHERE

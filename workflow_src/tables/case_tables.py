@@ -1,4 +1,4 @@
-"""The tables of one case, from its export and its benchmark: one row per measurement."""
+"""The tables of one case, from its export and its benchmark."""
 
 import json
 from pathlib import Path
@@ -27,10 +27,8 @@ from workflow_src.tables.operators import operator_tables
 
 
 def stats_total_ns(report: Path) -> int | None:
-    """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if that was skipped.
-
-    Its file is then empty. Raises TraceError if there is no file.
-    """
+    """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if that was skipped, which
+    leaves an empty file. Raises TraceError if there is no file."""
     if not report.is_file():
         raise TraceError(f"{report} is missing from its export; {remake(report.parent)}")
     if not report.stat().st_size:
@@ -50,7 +48,7 @@ def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
 
 
 def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """A row per innermost path, kind and name, whose phase and path are empty outside of steps."""
+    """A row per innermost path, kind and name; outside of steps phase and path are empty."""
     path = activities["path"].where(activities["phase"] != "", "")
     placed = activities.assign(path=path).astype({"name": object})
     grouped = placed.groupby(["phase", "path", "kind", "name"], as_index=False)

@@ -1,4 +1,4 @@
-"""The table of a machine's ceilings: what each reaches, and which is the best of its kind."""
+"""The table of a machine's ceilings."""
 
 import json
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def tabulated(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(result: Mapping[str, Any]) -> pd.DataFrame:
-    """A row per ceiling measurement, with `is_ceiling` for the best of its kind and precision."""
+    """A row per measurement; `is_ceiling`: the best of its kind and precision."""
     around = {name: result["environment"].get(name, "") for name in MEASURED_WITH}
     lines = [tabulated(row) | around for row in result["rows"]]
     found = pd.DataFrame(lines, columns=[*own_columns("ceilings")])

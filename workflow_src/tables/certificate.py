@@ -1,7 +1,6 @@
 """Whether a capture can be trusted: what was lost, what doesn't fit, and what isn't known.
 
-A row per check, from what is read and placed of any capture, the suite's own or a stranger's.
-certificate.csv says what each check is, in the order of the table, and what it means.
+certificate.csv has a row per check, in the order of the table.
 """
 
 from pathlib import Path
@@ -25,7 +24,7 @@ KNOWN_AT_LEAST = 0.85
 """Below this share of known kind, shares by kind may miss what a step mostly does."""
 
 TRIED = ("3",)
-"""Major versions of nsys's tables that this reader was tried with, up to 3.27."""
+"""Major versions of nsys's tables that were tried, up to 3.27."""
 
 UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unread tables",
           "unread events")  # fmt: skip
@@ -34,7 +33,6 @@ UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unrea
 CHECKS = {row["key"]: row for row in csv_rows(Path(__file__).with_name("certificate.csv"))}
 
 OK, DOUBT, UNKNOWN = "ok", "doubt", "unknown"
-"""What a check comes to."""
 
 Line = tuple[str, str, str]
 """Value, unit and verdict of a check."""
@@ -43,10 +41,10 @@ Line = tuple[str, str, str]
 def certificate(
     found: Attributed, in_steps: InSteps, steps: pd.DataFrame, launched: pd.DataFrame
 ) -> pd.DataFrame:
-    """A row per check; value: a count, a share (unit "share") or a text.
+    """A row per check.
 
-    steps: the ledger of each step, as placing.steps makes it; launched: a row per path and kernel,
-    with activities_in_steps and busy_ns_in_steps.
+    steps: as of placing.steps; launched: a row per path and kernel, with activities_in_steps and
+    busy_ns_in_steps.
     """
     lines = recorded(found) | _covered(found, in_steps, steps)
     # Of the device time in steps, that of kernels with a part of a call a step.
@@ -66,7 +64,7 @@ def certificate(
 
 
 def doubts(found: Attributed) -> list[str]:
-    """The checks of how a capture was recorded, not of its steps, that come to a doubt."""
+    """The checks of how a capture was recorded that come to a doubt."""
     lines = recorded(found).items()
     return [CHECKS[key]["check"] for key, (*_, verdict) in lines if verdict == DOUBT]
 
@@ -86,7 +84,7 @@ def _share(part: int | None, whole: int, least: float = 0, most: float = LOST_AT
 
 
 def recorded(found: Attributed) -> dict[str, Line]:
-    """The checks of what was recorded and read, whatever the program did, by key."""
+    """The checks of what was recorded and read, by key."""
     made, lost = found.capture.recording, found.work["launch_ns"] == NO_LAUNCH
 
     def noted(*codes: str) -> Line:

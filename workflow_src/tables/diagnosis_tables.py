@@ -1,7 +1,6 @@
 """The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
-All values are per step. Of a process without steps, or without API calls in them, the table
-`diagnoses` has a row that says so.
+Of a process without steps, or API calls in them, `diagnoses` has a row that says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("step_times", "idle_causes"),
     )
 }
-"""The columns of each table after `process`."""
+"""Of each table after `process`."""
 
 LONGER = (
     "a step takes {:.2f} ms by --step-ms, but recorded ones take {:.2f} ms, less than without a "
@@ -39,7 +38,7 @@ LONGER = (
 """Why a plain step's time doesn't count."""
 
 NS_DIGITS = 6
-"""Decimals of a millisecond that are whole nanoseconds: what is less is rounding."""
+"""Decimals of a millisecond that are whole nanoseconds."""
 
 Row = dict[str, object]
 
@@ -47,7 +46,7 @@ Row = dict[str, object]
 def diagnosis_tables(
     attributed: Attributed, plain_ns: float | None = None
 ) -> dict[str, pd.DataFrame]:
-    """All tables by name; plain_ns: the time of a step without a profiler, if it is known."""
+    """All tables by name; plain_ns: the time of a step without a profiler, if known."""
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in COLUMNS}
     for process in attributed.capture.processes:
         for name, table in _of_process(attributed, process, plain_ns).items():
@@ -64,7 +63,6 @@ def diagnosis_tables(
 def _of_process(
     attributed: Attributed, process: int, plain_ns: float | None
 ) -> dict[str, pd.DataFrame]:
-    """The tables of one process."""
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
@@ -96,10 +94,8 @@ def findings_of(subject: Subject, plain_ns: float | None = None) -> pd.DataFrame
 
 
 def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None, bool]:
-    """The diagnosis; without plain_ns, and why, where that can't be the time of these steps.
-
-    Nor is one that is longer: a profiler makes nothing faster. Last, whether it is of plain steps.
-    """
+    """The diagnosis; without plain_ns, and why, where that can't be these steps' time, nor one that
+    is longer: a profiler makes nothing faster. Last, whether it is of plain steps."""
     recorded_ns = subject.check.recorded_ns
     if plain_ns is not None and plain_ns > (1 + FINDING_AT_LEAST) * recorded_ns:
         longer = LONGER.format(plain_ns / NS_PER_MS, recorded_ns / NS_PER_MS)
@@ -112,7 +108,7 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 
 def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) -> pd.DataFrame:
-    """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
+    """A row per finding, with its words; plain: as in the table `diagnoses`."""
     rows = [
         {
             "mechanism": each.key,
@@ -134,10 +130,8 @@ def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) ->
 
 
 def account(subject: Subject, diagnosis: Diagnosis) -> Row:
-    """What a step's time is of, to the ns: four columns make up step_ms.
-
-    named_ms, device_left_ms, launching_ms and unnamed_ms.
-    """
+    """What a step's time is of: named_ms, device_left_ms, launching_ms and unnamed_ms make up
+    step_ms, to the ns."""
     length, times = facts.repeated(subject)
     row: Row = {
         "pace": pace(diagnosis),
@@ -164,9 +158,8 @@ def account(subject: Subject, diagnosis: Diagnosis) -> Row:
 def division(subject: Subject, diagnosis: Diagnosis) -> Row:
     """How a step divides on the host, and how much of it a device works (ms).
 
-    Times are means of the recorded steps that recorded_ms is the mean of: the host's own and what
-    held it up, at most a step together, and the device's; and those of the step if the device, or
-    the host, took no time. Both idle in what is left of the step that savings are of, or where
+    Times are means of the steps that recorded_ms is the mean of; the host's own and what held it up
+    are at most a step together. Both idle in what is left of the step that savings are of, or where
     that isn't understood, of the recorded one.
     """
     checked, steps = subject.check, subject.recording.steps
@@ -178,8 +171,8 @@ def division(subject: Subject, diagnosis: Diagnosis) -> Row:
     host_ns = np.minimum(calls["gap_ns"], calls["start_ns"] - begin_ns) + calls["cost_ns"]
     busy = Union.of(*spans(work))
     waiting = subject.attributed.work["wait_ns"].to_numpy()[work["activity"].to_numpy()]
-    # Between its ends of the first and the last step the host may have more time than the steps
-    # have: it may wait for what the device had left to do of the first one.
+    # Between the ends of the first and the last step the host may have more time than the steps: it
+    # may wait for what the device had left to do of the first one.
     own_ns = min(host_ns.sum() / count, checked.recorded_ns)
     blocked_ns = min(calls["blocked_ns"].sum() / count, checked.recorded_ns - own_ns)
     busy_ns = busy.total() / count

@@ -1,7 +1,7 @@
 """What measurements were made on and with: one environment, unless mixing is allowed.
 
-Its own stage before the tables are joined, so that a join never fails because of the environment
-and the tables of an earlier run stay as they are.
+A stage before the join, so that this never fails because of the environment, and the tables of an
+earlier run stay.
 """
 
 import json
@@ -36,7 +36,7 @@ def distinct(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def require_one(environments: pd.DataFrame) -> None:
-    """Raise StageError naming the first column in which the measurements differ."""
+    """Raise StageError naming the first column that differs."""
     for column in SAME_EVERYWHERE:
         counts = environments.groupby(column, sort=False)["measurements"].sum()
         if len(counts) > 1:

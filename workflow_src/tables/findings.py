@@ -1,7 +1,6 @@
-"""The findings of one case's capture: what is wrong with the steps of each phase, what it costs.
+"""The findings of one case's capture, a phase at a time, with its unprofiled time.
 
-They are made as those of any other capture, a phase at a time, with its unprofiled time. That the
-measuring loop waits for the device at the end of each step is none: it is how a step is timed.
+That the measuring loop waits for the device at the end of each step is none: so a step is timed.
 """
 
 from collections.abc import Iterator
@@ -27,10 +26,9 @@ from workflow_src.tables.diagnosis_tables import findings_of
 
 
 def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
-    """A row per finding, by phase and `rank`, which is 1 for what saves most; see diagnosis_tables.
+    """A row per finding; none on a CPU, whose steps have no launches.
 
-    Empty on a CPU, whose steps have no launches to replay. timings: the case's table. Raises
-    TraceError if the capture in the export's folder can't be read.
+    timings: the case's table. Raises TraceError if the export's capture can't be read.
     """
     case = read_case(export)
     require_complete(case)
@@ -48,7 +46,7 @@ def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
 
 
 def steps_of(found: Attributed, phase: str) -> Attributed:
-    """A case's capture, of whose steps only those of one phase count."""
+    """A case's capture, of whose steps only one phase's count."""
     paths = found.paths
     steps = StepRanges(Rule.NAMED, paths.text[paths.of_range] == phase)
     return replace(found, steps=steps)
@@ -62,7 +60,7 @@ def subjects(found: Attributed) -> Iterator[Subject]:
 
 
 def measured(subject: Subject) -> Subject:
-    """Steps whose loop waits for the device at their end to time them, which is no wait to find."""
+    """Steps without the wait for the device at their end that times them."""
     recording = subject.recording
     ends, calls = recording.steps["last_call"].to_numpy(copy=True), recording.calls
     ends[-1] -= 1  # The very last call only marks the end: see subject.ended.

@@ -20,7 +20,7 @@ from workflow_src.common.reading import reading
 
 
 def with_case(table: pd.DataFrame, case: Mapping[Any, Any]) -> pd.DataFrame:
-    """A case's table, preceded by the columns that identify the case."""
+    """A case's table after the columns that identify the case."""
     front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
     return pd.concat([front, table.reset_index(drop=True)], axis=1)
 

@@ -1,8 +1,8 @@
-"""What must hold in the tables of every run, whatever was measured: the laws of conservation.
+"""Laws of conservation that hold in the tables of every run.
 
 laws.csv has a row per law. Its sides are sums per key, as "EXPRESSION of ROWS where CONDITION", or
-"max" or "nunique EXPRESSION of ...": the rows are those that `derived` gives; expression and
-condition as for pandas' `eval` and `query`.
+"max" or "nunique EXPRESSION of ...": rows are those of `derived`; expression and condition as for
+pandas' `eval` and `query`.
 """
 
 import re
@@ -25,7 +25,7 @@ from workflow_src.tables.traffic import SIZES
 PHASE = ["case", "phase"]
 
 ADDING = ("aten::addmm", "aten::baddbmm")
-"""They also read what they add to a product, such as a layer's bias."""
+"""They also read what they add to a product, such as a bias."""
 
 READ = ("captures", "kernels", "ranges", "ledger", "operators", "products", "alignment")
 SIDE = re.compile(
@@ -33,10 +33,10 @@ SIDE = re.compile(
 )
 
 ROUNDING = 1e-12
-"""The share of a sum that may be lost to rounding; a FLOP or a byte more is a larger one."""
+"""The share of a sum that may be lost to rounding; a FLOP or a byte is more."""
 
 LAST_DIGIT = 0.5e-6
-"""Times of operators and products (ms) are rounded to whole nanoseconds per step."""
+"""Of times of operators and products (ms), in whole nanoseconds per step."""
 
 FLOAT = 1e-9
 """What a sum of so many times (ms) loses at most."""
@@ -53,9 +53,8 @@ def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Ser
 
 
 def derived(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The rows of laws.csv by name: joined tables, as of `read_tables`, and what is made of them.
+    """The rows of laws.csv by name. lost: whether no captured range has an operator's path.
 
-    lost: whether no range of the capture has an operator's path.
     Raises KeyError if a table or a column is missing.
     """
     phases = _phases(tables)
@@ -87,9 +86,9 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
 def _phases(tables: Tables) -> pd.DataFrame:
     """What is known of each phase.
 
-    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each
-    of its products has a shape; told_share: the share of their time that has one; multiplies,
-    adds: whether an operator of it does, or adds something to a product.
+    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each of
+    its products has a shape; told_share: the share of their time that has one; multiplies, adds:
+    whether an operator does, or adds something to a product.
     """
     known, kernels, operators = (tables[name] for name in ("alignment", "kernels", "operators"))
     recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
@@ -129,8 +128,7 @@ class Law:
 
     A key that one side lacks counts as 0 there. allowed: the difference that is no violation: a
     number, "rounding" of the right side, or the last "digits of ROWS where CONDITION", of several
-    with ";" between; `why` says for what, and which rows the law leaves out. A side that is not a
-    number is a violation.
+    with ";" between; `why` says for what, and which rows the law leaves out.
     """
 
     name: str
@@ -165,7 +163,7 @@ class Law:
         return pd.Series(groups.agg(parts["how"] or "sum"))
 
     def _allowed(self, rows: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
-        """For each key, or for all of them."""
+        """By key, or for all."""
         if self.allowed == "rounding":
             return right.abs() * ROUNDING
         if not self.allowed.startswith("digits"):
@@ -175,11 +173,9 @@ class Law:
         return lost.reindex(right.index, fill_value=0.0)
 
     def broken(self, compared: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `compared` that violate the law, with its name, `case` and `phase`.
-
-        where: the parts of the key besides these two.
-        """
+        """The rows of `compared` that violate the law; where: its key without case and phase."""
         difference = compared["difference"]
+        # What is no number is a violation.
         beyond = difference if self.relation == AT_MOST else difference.abs()
         found = compared[~(beyond <= compared["allowed"])]
         names = [name for name in self.keys.split() if name not in PHASE]

@@ -18,20 +18,16 @@ from workflow_src.model.flops import parameter_count
 Row = dict[str, Any]
 
 SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
-"""The columns of what is known of a model and its batch; of a brought one by its benchmark."""
+"""Columns by what is known of a model and its batch; of a brought one by its benchmark."""
 
 REPLAYED = ("median_ms", "p20_ms", "p80_ms")
-"""What is told of a replay's samples."""
 
 COUNTER_STEP_S = 0.1
-"""An H200's energy counter changes so often: when it is read, up to this much may not be in it."""
+"""An H200's energy counter changes so often: up to this much may be missing from a reading."""
 
 
 def timings(result: Row) -> pd.DataFrame:
-    """A row per phase of a benchmark: status, summary of its samples (ms), peak memory, replay.
-
-    The parameters of this project's own model and the tokens of a step are by formula.
-    """
+    """A row per phase of a benchmark; parameters and tokens of this project's model by formula."""
     case, own = case_of(result["case"]) if "case" in result else None, {}
     if isinstance(case, Case):
         own = {"parameters": parameter_count(case), "tokens": case.batch * case.context}
@@ -54,11 +50,7 @@ def _row(phase: str, found: Row) -> Row:
 
 
 def _compiled(found: Row) -> Row:
-    """Cells of a phase that runs under torch.compile: what its first call made.
-
-    compile_ms: what the first call took beyond a steady step, by the host's clock, if it compiled;
-    graph_breaks: one less than graphs, as torch._dynamo.explain counts them.
-    """
+    """Of the first call under torch.compile; graph_breaks as torch._dynamo.explain counts."""
     if "first_call_ns" not in found:
         return {}
     first, steady = np.median(found["first_call_ns"]), np.median(found["samples_ns"])
@@ -71,10 +63,7 @@ def _compiled(found: Row) -> Row:
 
 
 def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
-    """Cells of the clock and the power while the steps ran; empty without readings.
-
-    power_capped_share: of the readings in which the driver lowered the clock for power.
-    """
+    """The clock and the power while the steps ran; empty without readings."""
     clocks = [clock for clock, _, _ in readings if clock is not None]
     powers = [power for _, power, _ in readings if power is not None]
     if not clocks:
@@ -86,7 +75,7 @@ def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
 
 
 def _energy(found: Row) -> Row:
-    """Cells of the energy of a step, with the least and the most that it may be.
+    """The energy of a step, with the least and the most that it may be.
 
     By the counter, it may be off by what COUNTER_STEP_S takes; without one it is that of the mean,
     the lowest and the highest power that was read, as power lags behind the work.
@@ -119,12 +108,9 @@ def _replayed(found: Row | None) -> Row:
 
 
 def doubts(result: Row) -> Row:
-    """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
+    """What may have disturbed a measurement.
 
-    throttled: the driver's reasons but for the limit of power where readings during steps tell of
-    that by phase (see timings.csv); host_change_most: how many times as long as before something
-    took on the host after a process, or the other way around; host_changed_processes: in how many
-    of them by more than HOST_CHANGED.
+    throttled: without the limit of power where readings during steps tell of it by phase.
     """
     around = result.get("processes", [result])
     states = [
@@ -150,8 +136,8 @@ def _changed(before: Row, after: Row) -> float:
 
 
 def _states(result: Row, when: str) -> Row:
-    """The host before or after measuring: of several processes its median speed, which differs most
-    from one to the other, and the highest load, for which a result is doubted."""
+    """The host before or after measuring: of several processes the median of its speed, which
+    differs most from one to the other, and the highest load, for which a result is doubted."""
     around = [part[when] for part in result.get("processes", [result])]
     how = dict.fromkeys(HOST_SPEEDS, median) | {"load_average": max}
     known = {name: [part[name] for part in around if name in part] for name in how}
@@ -159,10 +145,7 @@ def _states(result: Row, when: str) -> Row:
 
 
 def environment(result: Row, profiler_version: str) -> pd.DataFrame:
-    """One row: hardware, versions, the host's speed before and after, and doubts.
-
-    Of a brought model, the phases whose loss was no finite number, and whether it compiles, too.
-    """
+    """One row: hardware, versions, the host's speed before and after, and doubts."""
     measured, phases = result["environment"], result["phases"]
     row = measured | {
         "profiler_version": profiler_version,

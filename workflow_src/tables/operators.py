@@ -1,6 +1,6 @@
 """What launched the work in a capture: operators, shapes and matrix products, per phase.
 
-How much of a capture the record of a benchmark explains, and whether the two agree, is told, too.
+And how much of the capture a benchmark's record explains, and whether the two agree.
 """
 
 from collections.abc import Mapping
@@ -21,11 +21,10 @@ from workflow_src.tables.traffic import booked
 
 
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
-    """A row per range, operator, inputs and activity of a phase; what only views is left out.
+    """A row per range, operator, inputs and activity of a phase, without what only views.
 
     captured_path is the path in kernels.csv, by which the two tables have the same times; path
-    differs from it for gradients. Bytes count once per call (see `booked`), and are missing where
-    unknown.
+    differs from it for gradients. Bytes count once per call (see `booked`).
     """
     moved = booked(found, launched["operators"])
     table = found.assign(bytes=moved, operator=found["operator_name"])
@@ -33,7 +32,7 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
 
 
 def _per_step(table: pd.DataFrame, name: str, amount: str) -> pd.DataFrame:
-    """The table called `name`: calls, busy time and `amount` per step; missing if any amount is."""
+    """The table called `name`: calls, busy time and `amount` per step, missing if any amount is."""
     grouped = table.groupby([*key(name)[1:]], as_index=False, sort=False)
     total = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = max(table["step"].nunique(), 1)
@@ -46,10 +45,9 @@ def _per_step(table: pd.DataFrame, name: str, amount: str) -> pd.DataFrame:
 
 
 def products_table(multiplied: pd.DataFrame) -> pd.DataFrame:
-    """A row per product, its sizes and kernel, of a phase's activities as of with_products.
+    """A row per product, its sizes and kernel, of activities as of with_products.
 
-    A call counts where its FLOPs do: 0 for kernels that only take part in one, as adding up what a
-    product split.
+    A call counts where its FLOPs do: kernels that only take part in one don't.
     """
     total = _per_step(multiplied, "products", "flops")
     once = 2 * total[["m", "n", "k", "matrices"]].astype("float64").prod(axis=1)
@@ -63,9 +61,9 @@ def with_products(
 ) -> pd.DataFrame:
     """The activities of a phase that are matrix products, with the columns of a product.
 
-    found: as of with_records; modules: names by path, which a product has that neither sizes nor
-    order name. A call's FLOPs count with the first of its kernels in the family gemm: others clear
-    its workspace, or add up what it split.
+    found: as of with_records; modules: names by path, of products that neither sizes nor order
+    name. A call's FLOPs count with the first of its kernels in the family gemm: others clear its
+    workspace, or add up what it split.
     """
     known = products.products_of(launched["operators"], case)
     rows = [(*each, each.flops) for each in known.values()]
@@ -82,7 +80,7 @@ def alignment_row(
 ) -> dict[str, Any]:
     """How much of a phase's device time is explained, and whether families agree.
 
-    found, multiplied: a phase's activities, and those that are products.
+    multiplied: those of its activities that are products.
     """
     aligned, times = found["operator"] != records.NOT_ALIGNED, found["duration_ns"]
     calling = [

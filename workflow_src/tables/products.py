@@ -15,7 +15,7 @@ WITH_BACKWARD = 3
 """A backward pass has two products of the size of each forward one."""
 
 ADD_NOTHING = GROUPED | {"aten::mm", "aten::bmm"}
-"""The products whose first input is a factor, not what is added to the product."""
+"""Products whose first input is a factor, not what is added."""
 
 IN_ATTENTION = ("scores", "values")
 
@@ -27,10 +27,10 @@ Sizes = tuple[int, int, int, int]
 
 
 class Product(NamedTuple):
-    """C = A B with A (m, k) and B (k, n), for each of `matrices` pairs of them.
+    """C = A B with A (m, k) and B (k, n), for each of `matrices` pairs.
 
     layout: for A, then B, n if its rows are contiguous in memory and t if its columns are; empty
-    if unknown. direction: FORWARD, OF_INPUT or OF_WEIGHT.
+    if unknown.
     """
 
     direction: str
@@ -43,12 +43,12 @@ class Product(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """FLOPs: 2 m n k for each pair."""
+        """Of all pairs."""
         return 2 * self.matrices * self.m * self.n * self.k
 
 
 def short_dtype(dtype: Any) -> str:
-    """A dtype as tables have it, of a list of tensors each different one."""
+    """A dtype as tables have it; of a list of tensors each different one."""
     if isinstance(dtype, list):
         return "/".join(sorted({short_dtype(each) for each in dtype}))
     return SHORT_DTYPES.get(dtype, str(dtype))
@@ -57,10 +57,10 @@ def short_dtype(dtype: Any) -> str:
 def product_of(operator: Operator, tokens: Collection[int]) -> Product | None:
     """The product that a recorded operator computes; None if it computes none of its own.
 
-    `tokens`: how many rows the first factor of its forward product may have, which is batch x
-    context in a linear layer of this project's model. Over them a weight's gradient is summed. If a
-    layer is as wide as there are tokens, the sizes don't tell: there the weight's gradient is the
-    one whose first factor, the output's gradient, is transposed.
+    `tokens`: how many rows the first factor of its forward product may have, in a linear layer of
+    this project's model batch x context. Over them a weight's gradient is summed. If a layer is as
+    wide as there are tokens, the weight's gradient is the one whose first factor, the output's
+    gradient, is transposed.
     """
     if "order" not in operator:
         return None
@@ -83,10 +83,10 @@ def _factors(operator: Operator, what: str) -> list[list[int]]:
 
 
 def products_of(operators: Sequence[Operator], case: AnyCase) -> dict[int, Product]:
-    """The products among recorded operators, by the number of each.
+    """The products among recorded operators, by number.
 
-    A brought model's layers are known by their place, range and order: repeated ones share it, so
-    that forward products there may have several numbers of rows.
+    A brought model's layers are known by range and order: repeated ones share these, so that
+    forward products there may have several numbers of rows.
     """
     rows: dict[tuple[Any, ...], set[int]] = defaultdict(set)
     for each in operators:
@@ -104,11 +104,10 @@ def products_of(operators: Sequence[Operator], case: AnyCase) -> dict[int, Produ
 def fitting(case: Case) -> dict[tuple[str, Sizes], list[str]]:
     """The names of the model's products by direction and sizes, in the order in which they run.
 
-    More than one if the model's dimensions coincide, and for gate and up, which are always alike.
-    Of a product C = A B of the forward pass the gradient of A is dC B^T, that of B is A^T dC. A
-    linear layer's B is its weight transposed, and the gradient is computed as the weight's.
-    Attention has no weights, so that both gradients are inputs'; only A^T dC has a first factor
-    that is TRANSPOSED.
+    Several if dimensions coincide, as those of gate and up. Of a forward product C = A B the
+    gradient of A is dC B^T, that of B is A^T dC. A linear layer's B is its weight transposed, and
+    the gradient is computed as the weight's. Attention has no weights, so that both gradients are
+    inputs'; only A^T dC has a first factor that is TRANSPOSED.
     """
     tokens, width, d_head = case.batch * case.context, case.d_model, case.d_head
     matrices = case.batch * case.heads
@@ -136,9 +135,9 @@ def fitting(case: Case) -> dict[tuple[str, Sizes], list[str]]:
 def call_names(launched: Operator, case: AnyCase) -> dict[int, str]:
     """The name of each call of a product in a record, by its place; "" where it isn't told.
 
-    launched: what measure/operators.py records of a step. Calls that the same names fit by size run
-    in the model's order, layer after layer, and in a backward pass in the reverse order; unless
-    there are as many as that makes, none of them is told.
+    launched: of measure/operators.py. Calls that the same names fit by size run in the model's
+    order, layer after layer, in backward in reverse; unless there are as many as that makes, none
+    is told.
     """
     if isinstance(case, Brought):
         return {}
@@ -161,11 +160,8 @@ def call_names(launched: Operator, case: AnyCase) -> dict[int, str]:
 
 
 def expected_flops(case: AnyCase, phase: str) -> int | None:
-    """FLOPs of a phase's matrix products by the closed formulas of model/flops.py.
-
-    None for a brought model or attention, of which they don't tell. Fused attention multiplies in
-    kernels of its own: its two products are left out.
-    """
+    """FLOPs of a phase's matrix products by the formulas of model/flops.py; None for a brought
+    model or attention. Without fused attention's two products: its kernels are its own."""
     if isinstance(case, Brought) or case.brought_code:
         return None
     fused = IN_ATTENTION if case.attention == "sdpa" else ()
@@ -175,10 +171,8 @@ def expected_flops(case: AnyCase, phase: str) -> int | None:
 
 
 def counted_flops(recorded: Operator) -> int | None:
-    """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count.
-
-    Nor if it counted a whole layer as one, of whose products the profiler has each.
-    """
+    """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count, or
+    counted a whole layer as one, of whose products the profiler has each."""
     flops: Mapping[str, int] | None = recorded.get("counted", {}).get("flops")
     if flops is None or not LAYERS.isdisjoint(flops):
         return None

@@ -1,7 +1,7 @@
 """What launched each activity of a capture's steps, and where it belongs.
 
-A benchmark records, in a step of its own, what launched each activity (measure/operators.py); here
-that record is aligned with each captured step, activity by activity.
+A benchmark records that in a step of its own (measure/operators.py); here the record is aligned
+with each captured step, activity by activity.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,16 +18,15 @@ from workflow_src.placing.paths import common_path
 from workflow_src.tables.products import call_names, short_dtype
 
 TIE = ["range_path", "of_operator", "product"]
-"""What the record of a gradient and that of its forward operator have in common."""
+"""What the records of a gradient and of its forward operator have in common."""
 
 GIVEN = ("shapes", "dtypes")
-"""What is recorded of each input."""
 
 NOT_ALIGNED = -1
 RUN = 8
 """So many activities in a row must agree before two recordings count as together again."""
 REACH = 64
-"""At most so many activities are skipped, in both recordings together, to get there."""
+"""At most so many activities are skipped, in both together, to get there."""
 
 _MEMORY = {r"^\[CUDA memcpy|^Memcpy ": "copy", r"^\[CUDA memset|^Memset ": "set"}
 
@@ -47,9 +46,9 @@ def with_records(
     """A phase's activities with what launched each, as far as the record aligns with the capture.
 
     operator: its number there, or NOT_ALIGNED; call: the place in the record's sequence of the
-    call's first activity; product: its name, as far as sizes and order tell, "" of what is no
-    product; own_family: of the operator. With the operator in words, and path and captured_path,
-    for which see with_paths; captured: the paths of the phase's ranges.
+    call's first activity; product: its name, as far as sizes and order tell, or ""; own_family: of
+    the operator; the operator in words; path and captured_path: see with_paths. captured: the paths
+    of the phase's ranges.
     """
     sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
     names = pd.Series(launched["names"], dtype="str")
@@ -97,10 +96,10 @@ def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
 def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     """A phase's activities, the `path` of gradients being that of their forward operator.
 
-    The captured one becomes captured_path. A profiler that recorded what launched the activities
-    may have lost a range, which the capture has. So a gradient has the path that the capture gives
-    the forward operators recorded as its own is, or the innermost range around them if they have
-    several; if they launched nothing, the recorded one; and its own if no range was captured there.
+    The captured one becomes captured_path. The profiler of the record may have lost a range. So a
+    gradient has the path that the capture gives the forward operators recorded as its own is, or
+    the innermost range around these; if they launched nothing, the recorded one; and its own if no
+    range was captured there.
     """
     known = table["operator"] != NOT_ALIGNED
     gradient = known & (table["forward_operator"] != "")
@@ -114,10 +113,8 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
 
 
 def normal_names(names: pd.Series) -> pd.Series:
-    """Names by which activities of nsys and of torch.profiler compare; same index.
-
-    The two demangle differently, and name copies and sets differently.
-    """
+    """Names by which activities of nsys and of torch.profiler compare: these demangle differently,
+    and name copies and sets differently."""
     normal = short_names(names)
     for pattern, kind in _MEMORY.items():
         normal[names.str.contains(pattern, regex=True)] = kind

@@ -1,4 +1,4 @@
-"""What each plain step would take with remedies: remedies.csv, predicted from the joined tables."""
+"""What each plain step would take with remedies: remedies.csv, from the joined tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,20 +26,20 @@ from workflow_src.diagnosis.remedies.steps import OPTIMIZER, PASSES, launched, w
 READ = ("timings", "operators", "products")
 
 ADDCDIV_BYTES = 16
-"""What AdamW's last operator, addcdiv, moves per parameter in float32."""
+"""Of AdamW's last operator, per parameter in float32."""
 
 GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
 """Between two kernels of a graph, where the run replayed none."""
 
 Run = Mapping[str, pd.DataFrame]
-"""The joined tables that predictions rest on, by name; without ceilings if the run has none."""
+"""Joined tables by name; without ceilings if the run has none."""
 
 
 class Phase(NamedTuple):
-    """A phase that was both timed and recorded.
+    """A phase that was timed and recorded.
 
-    last: its last pass; plain_ms: its plain time; ends_ms: of that the medians of the fastest and
-    the slowest process, or of a single one percentiles of its steps.
+    last: its last pass; ends_ms: the plain times of the fastest and the slowest process, or of a
+    single one percentiles of its steps.
     """
 
     about: About
@@ -49,7 +49,7 @@ class Phase(NamedTuple):
 
 
 Phases = Mapping[str, Phase]
-"""Those of a case by name, in the order of PHASES."""
+"""Of a case by name, in the order of PHASES."""
 
 
 def graph_gap_ns(run: Run) -> Span:
@@ -76,7 +76,7 @@ def phases_of(run: Run) -> dict[str, dict[str, Phase]]:
         return {}
     rates, timings = rates_of(run["ceilings"], run["products"]), run["timings"]
     work = dict(iter(work_of(run["operators"]).groupby(["case", "phase"])))
-    # The bytes of addcdiv in a training step tell how many parameters there are, if it has it.
+    # The bytes of addcdiv in a training step tell how many parameters there are.
     addcdiv = updates_of(run).query("operator.str.contains('addcdiv')").groupby("case")
     parameters = addcdiv["bytes_per_step"].sum() / ADDCDIV_BYTES
     found: dict[str, dict[str, Phase]] = {}
@@ -87,7 +87,7 @@ def phases_of(run: Run) -> dict[str, dict[str, Phase]]:
             if (case, phase) not in work:
                 continue
             step = launched(work[case, phase].reset_index(drop=True))
-            # Products of the models of its size and context don't count.
+            # Products of models of its size and context don't count.
             others = rates.products["group"] != f"{row['size']} {row['context']}"
             known = replace(rates, products=rates.products[others])
             tokens = int(row["batch"]) * int(row["context"])
@@ -99,7 +99,7 @@ def phases_of(run: Run) -> dict[str, dict[str, Phase]]:
 
 
 def solutions(phases: Phases) -> dict[str, predict.Solved]:
-    """What each phase of a case tells of its last pass, by that pass's name."""
+    """What each phase of a case tells of its last pass, by that pass."""
     found: dict[str, predict.Solved] = {}
     for about, last, plain_ms, _ in phases.values():
         earlier = {name: each.host_ns for name, each in found.items()}
@@ -127,9 +127,9 @@ def plain_steps(
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object]]:
-    """A row per case, phase and combination, without the columns of the case but `case`.
+    """A row per case, phase and combination, of the case's columns with `case` alone.
 
-    Of `only` some cases, if any; how fast the host launches is told by all.
+    only: some cases, if any; how fast the host launches is told by all.
     """
     timings, phases, updates = run["timings"], phases_of(run), updates_of(run)
     solved = {case: solutions(each) for case, each in phases.items()}
@@ -167,14 +167,14 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object
 
 
 def table(run: Run) -> pd.DataFrame:
-    """The predictions for all cases of a run: a row per case, phase and combination of remedies."""
+    """The predictions for all cases of a run."""
     about = run["timings"].drop_duplicates("case").set_index("case")[list(CASE_COLUMNS[1:])]
     rows = pd.DataFrame([*predictions(run)], columns=["case", *own_columns("remedies")])
     return about.join(rows.set_index("case"), how="inner").reset_index()
 
 
 def read_run(folder: Path) -> Run:
-    """The joined tables that predictions rest on, of a folder."""
+    """The joined tables of a folder."""
     run = {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
     ceilings = folder / "ceilings.csv"
     return run | ({"ceilings": read_table(ceilings, "ceilings")} if ceilings.is_file() else {})

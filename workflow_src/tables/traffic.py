@@ -1,8 +1,8 @@
 """The bytes that a call of an operator reads and writes, from the shapes and dtypes it was given.
 
-Each input counts once and each output once, as if caches kept nothing between calls: a tensor given
-twice is read once, and an expanded one as far as it lies in memory. Outputs are not recorded; for
-the operators below their size follows from the inputs.
+Each input and each output counts once, as if caches kept nothing between calls: a tensor given
+twice is read once, an expanded one as far as it lies in memory. Outputs aren't recorded; for the
+operators below their size follows from the inputs.
 """
 
 import re
@@ -55,8 +55,8 @@ def _bytes(*given: Tensor) -> int:
 def moved_bytes(operator: Operator, on_cpu: bool = False) -> int | None:
     """Bytes read and written by one call; None if that can't be told.
 
-    What lies in memory of inputs is recorded where it differs from the shapes. On a CPU, where both
-    are activities, a call that leaves its work to another of its family moves none.
+    Inputs' bytes in memory are recorded where the shapes don't tell. On a CPU, where both are
+    activities, a call that leaves its work to another of its family moves none.
     """
     if on_cpu and family_of(operator["operator"]) in map(family_of, operator.get("calls", [])):
         return 0
@@ -69,11 +69,12 @@ def moved_bytes(operator: Operator, on_cpu: bool = False) -> int | None:
 
 
 def booked(found: pd.DataFrame, operators: Sequence[Operator]) -> pd.Series:
-    """The bytes of each activity of a phase; those of a call lie with one of its activities.
+    """The bytes of each activity of a phase, a call's with its first activity in the operator's
+    family, as a product may clear a workspace before and add up what it split after; or else with
+    its first kernel.
 
-    That is its first activity in the family of its operator, because a product may clear a
-    workspace before and add up what it split after; or else its first kernel. Setting memory moves
-    none of the bytes of another operator. Missing where unknown, and without an operator.
+    Setting memory moves none of another operator's bytes. Missing where unknown, and without an
+    operator.
     """
     on_cpu = bool((found["kind"] == "operator").any())
     amounts = pd.Series([moved_bytes(each, on_cpu) for each in operators], dtype="float64")
@@ -88,8 +89,8 @@ def booked(found: pd.DataFrame, operators: Sequence[Operator]) -> pd.Series:
 def _written(operator: Operator) -> int | None:
     """Bytes of the outputs, or None. Raises what arithmetic raises for odd inputs.
 
-    An output that was given counts as an input. Of what is written in place, copies and fills
-    don't read their first input, so that it counts once.
+    An output that was given counts as an input. Copies and fills in place don't read their first
+    input, so that it counts once.
     """
     name, given, values = operator["operator"], tensors(operator), operator.get("values", ())
     if name in ("aten::copy_", "aten::fill_", "aten::zero_"):
@@ -124,7 +125,7 @@ def _in_place(operator: Operator, given: Sequence[Tensor]) -> int:
 
 
 def _elementwise(name: str, given: Sequence[Tensor]) -> int:
-    """As large as the inputs, broadcast; its dtype is the widest of those with dimensions."""
+    """As large as the inputs, broadcast; of the widest dtype of those with dimensions."""
     shape = np.broadcast_shapes(*(tuple(each[0]) for each in given))
     dtypes = [dtype for shape, dtype in given if shape] or [dtype for _, dtype in given]
     widest = max(dtypes, key=lambda dtype: ("float" in dtype, SIZES[dtype]))

@@ -27,7 +27,7 @@ OF_RANGES = ("path", "component")
 OF_ACTIVITIES = (*OF_RANGES, "family", "phase", "step", "name")
 
 AT_ONCE = 2**13
-"""Events that are written at a time."""
+"""Events written at a time."""
 
 _compact = partial(json.dumps, separators=(",", ":"))
 
@@ -50,7 +50,7 @@ def write_trace(path: Path, found: Timeline, case: str) -> None:
 def trace_events(found: Timeline) -> Iterator[dict[Any, Any]]:
     """The whole capture as complete events (ph "X"), in microseconds from its start.
 
-    Activities that overlap get lanes of their own, because events of one thread must nest.
+    Activities that overlap get lanes of their own: events of one thread must nest.
     """
     ranges, work, launches, idle = found.ranges, found.activities, found.launches, found.idle
     zero = min([*ranges["start_ns"].tolist(), *work["start_ns"].tolist()], default=0)
@@ -74,7 +74,7 @@ def trace_events(found: Timeline) -> Iterator[dict[Any, Any]]:
 
 
 def _lanes(activities: pd.DataFrame) -> list[int]:
-    """For each activity, in order of start, the first lane that is free when it starts."""
+    """For each activity, in order of start, the first lane that is free then."""
     free: list[int] = []
     lanes = []
     for start, end in activities[["start_ns", "end_ns"]].to_numpy().tolist():

@@ -32,14 +32,11 @@ UNITS = 1_000_000
 RANGE_HEIGHT, LANE_HEIGHT, SPACE = 9, 18, 3
 
 OTHERS = "other ranges"
-"""The component of what has the least device time, where there are more names than colors."""
+"""The component of what has least device time, where names are more than colors."""
 
 
 def draw(found: Timeline) -> str:
-    """The picture as SVG; without a step it only says so.
-
-    Phases stand in the order of PHASES, others after them as they began.
-    """
+    """The picture as SVG; phases that aren't of PHASES stand last."""
     if found.steps.empty:
         return svg.picture([svg.label("The capture holds no step.", 4, 18)], svg.EMPTY_HEIGHT + 4)
     found, names = _with_few_names(found)

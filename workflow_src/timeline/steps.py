@@ -1,8 +1,8 @@
 """What a timeline shows of a capture: host ranges, launches, device work, and idle gaps by cause.
 
-Of a case it shows a step of each phase; of another program's capture one, of the process and path
-whose steps hold the most device work: always that of the median wall time. All times are integer
-nanoseconds on the clocks of the capture.
+Of a case a step of each phase; of another program's capture one, of the process and path whose
+steps hold the most device work: always that of the median wall time. Times are integer nanoseconds
+on the clocks of the capture.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import of_thread, step_ranges
 
 UNKNOWN_CAUSE = "cause not recorded"
-"""The cause of idle time in captures without API calls, such as those of a CPU."""
+"""Of idle time in captures without API calls, such as those of a CPU."""
 
 COLUMNS = (
     *("start_ns", "end_ns", "phase", "step", "thread", "path", "component", "name", "depth"),
@@ -30,17 +30,16 @@ COLUMNS = (
 )
 
 IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "queued", "tail")
-"""The order in which a gap's causes are drawn. Their lengths are exact; their order is not known
-of all, but the queue and the tail always come last."""
+"""The order in which a gap's causes are drawn: it isn't known but that queue and tail come last."""
 
 
 @dataclass(frozen=True)
 class Timeline:
     """Some steps of a capture: a row per step, range, activity, and idle gap and cause.
 
-    All have times, phase and step; ranges and activities thread, path, component and name; ranges
-    depth, which is 0 for steps alone; activities, in order of start, times of launch, duration_ns,
-    family and short_name; idle has cause.
+    All have times, phase and step. Ranges: thread, path, component, name, and depth, which is 0 for
+    steps alone. Activities, by start: thread, path, component, name, times of launch, duration_ns,
+    family, short_name.
     """
 
     steps: pd.DataFrame
@@ -50,7 +49,7 @@ class Timeline:
 
     @property
     def launches(self) -> pd.DataFrame:
-        """The activities whose launch took time, at the time of that."""
+        """Activities whose launch took time, at its time."""
         found = self.activities[self.activities["launch_end_ns"] > self.activities["launch_ns"]]
         return found.assign(start_ns=found["launch_ns"], end_ns=found["launch_end_ns"])
 
@@ -69,7 +68,7 @@ def timeline_of(case: CaseCapture) -> Timeline:
 
 
 def timeline(source: Attributed) -> Timeline:
-    """The timeline of a step; phase: its path, and of which process it is if several have steps."""
+    """The timeline of a step; phase: its path, and its process if several have steps."""
     steps = step_ranges(source)
     if steps.empty:
         return _timeline(source, [])
@@ -82,7 +81,7 @@ def timeline(source: Attributed) -> Timeline:
 
 
 def _median(steps: pd.DataFrame) -> pd.DataFrame:
-    """The one step of the median wall time."""
+    # The step of the median wall time.
     order = (steps["end_ns"] - steps["start_ns"]).argsort(kind="stable")
     return steps.take([order.iloc[(len(order) - 1) // 2]])
 
@@ -129,8 +128,8 @@ def _ranges(source: Attributed, step: pd.Series) -> pd.DataFrame:
 def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
     """The work launched, or run, while the step was open, with its range's name.
 
-    A device that lags runs the work of steps before, whose launches are left out. The name of
-    collectives is their family's, whatever launched them, so that they have a color.
+    A device that lags runs work of steps before, whose launches are left out. Collectives are named
+    as their family, so that they have a color.
     """
     work = source.work
     launched = work["launch_ns"].between(step["start_ns"], step["end_ns"], inclusive="left")
@@ -146,6 +145,6 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
 
 
 def _of(step: pd.Series, rows: pd.DataFrame, path: Names) -> pd.DataFrame:
-    """Rows of a step; threads by their own numbers, also those of ranks that were joined."""
+    """Rows of a step; threads by their own numbers, also of ranks that were joined."""
     own = (rows["thread"].astype("int64") % OTHER_THREADS).where(rows["thread"] >= 0, UNKNOWN)
     return rows.assign(path=path, phase=step["phase"], step=step["step"], thread=own)

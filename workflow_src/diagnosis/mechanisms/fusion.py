@@ -20,7 +20,7 @@ ARITHMETIC = ("elementwise", "cast", "reduction")
 
 SHORTEST, LONGEST = 5, 40
 """Elementwise kernels of a chain, and kernels of a run. Shorter chains are in any backward pass and
-in each clipping of gradients; longer runs are loops over parameters, not over one tensor."""
+clipping of gradients; longer runs are loops over parameters, not over one tensor."""
 
 PARAMETERS = 3
 """So are runs that repeat one sequence so many times."""
@@ -29,22 +29,20 @@ BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
 """Families of kernels between the two products of attention."""
 
 STRIDED = "direct_copy_kernel"
-"""A kernel that makes a tensor contiguous."""
+"""Makes a tensor contiguous."""
 
 ALL_MASKED = "and_kernel_cuda"
-"""A kernel of torch's math backend after its softmax, from 2.5 on: a row that is masked as a whole
-becomes 0 (aten/src/ATen/native/transformers/attention.cpp, _safe_softmax)."""
+"""Of torch's math backend after its softmax, from 2.5 on: a row that is masked as a whole becomes 0
+(aten/src/ATen/native/transformers/attention.cpp, _safe_softmax)."""
 
 SAME_TENSOR = 0.2
-"""A kernel that takes less than this share of the longest one of its chain is of another tensor."""
+"""A kernel with less than this share of its chain's longest one's time is of another tensor."""
 
 
 @once
 def in_lanes(subject: Subject) -> pd.DataFrame:
-    """Subject.work lane by lane in order of start; `breaks` where the host was long in between.
-
-    breaks: also where a lane begins. A long gap is one of another cause than launching.
-    """
+    """Subject.work lane by lane in order of start; `breaks` where a lane begins or the host was so
+    long in between that it did something else than launch."""
     work = subject.work.sort_values(["lane", "start_ns"], kind="stable")
     gaps = subject.recording.calls["gap_ns"]
     breaks = (gaps > LARGE * gaps.median()).to_numpy()[work["call"]]
@@ -87,9 +85,9 @@ def repeated(names: tuple[str, ...], shortest: float) -> int:
 def elementwise_chains(subject: Subject) -> Iterator[Finding]:
     """Neighboring elementwise kernels of one range, over tensors of one size.
 
-    Fused, each chain is taken to need as long as its two longest kernels: all reads and writes of
-    one of them, and what else it reads and writes. What isn't elementwise at either end belongs to
-    its neighbors, as the casts of a product's operands and the sum that is a bias's gradient do.
+    Fused, each chain takes as long as its two longest kernels: all reads and writes of one of them,
+    and what else it reads and writes. What isn't elementwise at either end belongs to its
+    neighbors, as casts of a product's operands and the sum that is a bias's gradient do.
     """
     work = in_lanes(subject)
     elsewhere = work["path"].ne(work["path"].shift()).to_numpy()
@@ -115,9 +113,9 @@ def elementwise_chains(subject: Subject) -> Iterator[Finding]:
 def attention(subject: Subject) -> Iterator[Finding]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 
-    Fused, it is taken to need as long as its products alone: what a causal mask spares them,
-    backward computes again. Copies just before and after a chain of forward are of it as well, as
-    fused attention reads and writes heads in any layout; of backward's some stay.
+    Fused, it takes as long as its products: what a causal mask spares them, backward computes
+    again. Copies next to a chain of forward are of it as well, as fused attention reads and writes
+    heads in any layout; of backward's some stay.
     """
     work = in_lanes(subject)
     family, breaks = work["family"], work["breaks"].to_numpy()

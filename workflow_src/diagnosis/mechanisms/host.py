@@ -1,8 +1,4 @@
-"""The host's own time: gaps out of line with their place, their sisters or the rest, and launches.
-
-Those of each step are sorted by what is known of them: that a batch is loaded in them, that they
-lie in one layer of several alike, or nothing but what they lie between.
-"""
+"""The host's own time: gaps out of line with their place, sisters or the rest, and launches."""
 
 import re
 from collections.abc import Iterator
@@ -21,22 +17,21 @@ from workflow_src.placing.paths import common_path
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
-the median gap of all: in clean programs no gap is so much longer than its like."""
+the median gap of all: in clean programs none is."""
 
 LONG_STALL = 0.25
-"""A stall takes at least this share of a step; shorter ones are the host's luck, or the
-profiler's."""
+"""A stall's share of a step at least; shorter ones are the host's luck, or the profiler's."""
 
 LONGEST_LIKE = 3
-"""Between parts of a step, such as before the optimizer, the host has more to do; a gap there is
-out of line if it is so many times as long as the longest of other ranges, the median of these. In
-programs without such a gap it is at most 1.7 times as long."""
+"""A gap between parts of a step is out of line if it is so many times as long as the longest of
+other ranges, the median of these. In programs without such a gap it is at most 1.7 times as long.
+"""
 
 LOADING = r"(?i)data|load|batch|fetch|next|input"
 """Names of ranges that load a batch, if nothing is computed from one in them."""
 
 AROUND = ("", "copy", "fill", "unknown")
-"""Families of what a library launches before a product, as it looks for a kernel by its shapes."""
+"""Families of what a library launches before a product while it looks for a kernel."""
 
 BEFORE_PRODUCTS, NOT_MOST = 0.9, 0.7
 """The share of gaps' time from which on products are their reason, and the most of all calls that
@@ -44,29 +39,25 @@ come before products: in two recorded loops 99 % and more, of 30 and 64 % of the
 
 
 def _running(subject: Subject) -> pd.DataFrame:
-    """The gaps in which the host ran, as far as is known, and loaded nothing."""
+    """The gaps in which the host ran and loaded nothing."""
     table = host_gaps(subject).query("~loads")
     return table.drop(held_gaps(subject).index)
 
 
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:
-    """The range that the loop's thread is in in all of some gaps."""
+    """The range that the loop's thread is in, in all of some gaps."""
     return common_path(paths_in_gaps(subject, rows_of(gaps)))
 
 
 def _shorter(subject: Subject, key: str, gaps: pd.DataFrame, left: str) -> Finding:
-    """Some gaps as one place, which would take the times in the column `left`."""
+    """Some gaps as one place, which would take the times (ns) in the column `left`."""
     left_ns = gaps[left].fillna(0).to_numpy(dtype=np.int64)
     edit = Edit(rows_of(gaps), gap=left_ns)
     return found(subject, key, gaps, edit, where=_where(subject, gaps))
 
 
 def held_up(subject: Subject) -> Iterator[Finding]:
-    """The host doesn't run for a while.
-
-    other_thread: gaps of all kinds are stretched by alike times; new_shapes: nearly all before
-    products.
-    """
+    """The host doesn't run for a while: new_shapes if mostly before products, or other_thread."""
     if len(rows := held_gaps(subject)):
         key = "new_shapes" if _before_products(subject, rows) else "other_thread"
         yield _shorter(subject, key, rows, "in_line_ns")
@@ -82,12 +73,7 @@ def _before_products(subject: Subject, gaps: pd.DataFrame) -> bool:
 
 
 def computes(subject: Subject) -> Iterator[Finding]:
-    """A long gap of the host.
-
-    slow_loader: in torch's DataLoader; in each step in or before a range that loads, or before a
-    batch is sent; host_gap: another one of each step, such as in one layer of several; stall: one
-    where the same place has none in other steps.
-    """
+    """A long gap of the host: slow_loader, host_gap or stall."""
     table = host_gaps(subject)
     loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
     if len(loader):
@@ -106,9 +92,8 @@ def computes(subject: Subject) -> Iterator[Finding]:
 def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """The gaps of each range that come in every step, with like_ns, what others take.
 
-    First those that come in one place, and not in its sisters; then those longer than all other
-    large ones. Like with like: each range has a longest place, and those of a range with many are
-    of all kinds.
+    First those of one place and not its sisters, then those longer than all other large ones: a
+    range's longest with other ranges' longest, as a range with many has all kinds.
     """
     rows = gaps[gaps["usual_ns"] > LARGE * gaps["median_ns"]]
     apart = rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"]
@@ -128,7 +113,7 @@ def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
     """The longest of a range's gaps in each step, if it is out of line with the others; else all.
 
-    Where launches follow each other fast, each gap of a program that doesn't is large.
+    Where launches follow each other fast, each gap of a slower program is large.
     """
     longest = gaps.loc[gaps.groupby("step")["gap_ns"].idxmax()]
     others = gaps.drop(longest.index).groupby("step")["gap_ns"].max().median()
@@ -138,12 +123,12 @@ def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
 def _is_loader(subject: Subject, rows: pd.DataFrame) -> bool:
     """Whether a batch comes in most of the time in the gaps of a place.
 
-    Where they come after data was fetched the host does something with that.
+    After data was fetched the host does something with that.
     """
     multiplies = subject.work.loc[subject.work["family"].isin(MULTIPLYING), "path"].unique()
 
     def loads(path: str) -> bool:
-        """Whether a range is named for a batch, and nothing is computed from one in it."""
+        """Whether a range is named for a batch, and no products are in it."""
         inside = any(f"{each}/".startswith(f"{path}/") for each in multiplies)
         return bool(re.search(LOADING, path.rsplit("/", 1)[-1])) and not inside
 

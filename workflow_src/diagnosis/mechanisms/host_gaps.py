@@ -1,7 +1,7 @@
 """The host's own time before each call of the loop, beside the usual one of the same place.
 
-A place is what was launched before and after, in which ranges, and the how-manieth of these it is
-in its step. Its sisters are the places that differ in numbers alone, such as other layers.
+A place is what was launched before and after, in which ranges, and the how-manieth of these in its
+step. Its sisters differ in numbers alone, such as other layers.
 """
 
 import re
@@ -16,44 +16,41 @@ from workflow_src.diagnosis.step import open_ranges, texts
 from workflow_src.diagnosis.subject import END, LARGE, NUMBER, Subject, once
 
 LOW, LOWEST = 0.25, 0.1
-"""The quantile of gaps that is usual: of four, up to three may be out of line; and where many are
-out of line."""
+"""The usual quantile of gaps: of four, up to three may be out of line; and where many are."""
 
 STRETCHED = 3
 """A gap is out of line if it is so many times as long as others of its place and of its sisters,
 and longer by so many times the median gap of all."""
 
 MANY_PLACES = 8
-"""In so many places gaps are stretched if the host is kept from running: not only one's sisters."""
+"""Places with stretched gaps from which on the host is kept from running."""
 
 MANY_GAPS, MUCH_TIME = 0.02, 0.1
-"""The share of all gaps that are stretched then, or the share of the steps' time by which few are:
-in clean programs 0.3 %."""
+"""The share of all gaps that are stretched then, or of the steps' time: in clean programs 0.3 %."""
 
 HELD_SHARE = 0.5
 """A gap is stretched too if it is longer by this share of what the others are stretched by."""
 
 ALIKE = 0.25
-"""At least half of the long gaps that one thread causes differ from their median by no more than
-this share: 76 % do in a recorded loop."""
+"""At least half of the long gaps that one thread causes differ from their median by at most this
+share: 76 % do in a recorded loop."""
 
 BETWEEN = 0.02
-"""At most so many of the gaps are then between short and long: a tenth and a third of the long
-ones' median. In other recorded loops whose long gaps are of so many kinds, and as alike, 11 % or
-more are."""
+"""The share of gaps between a tenth and a third of the long ones' median is then at most this: in
+other recorded loops with long gaps of so many kinds, as alike, it is 11 % or more."""
 
 LOADER = "enumerate(DataLoader)#"
-"""How torch names its range in which a batch is waited for."""
+"""Begins torch's name of its range in which a batch is waited for."""
 
 
 @once
 def host_gaps(subject: Subject) -> pd.DataFrame:
     """A row per call of the loop, numbered as in the recording.
 
-    gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
-    usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of all its
-    sisters; median_ns: of all; all_ns: the lowest tenth of both; fetched: whether it comes directly
-    after data that is copied to the host; loads: whether torch's DataLoader ran midway.
+    before, after: the paths of the calls on either side; place, sisters: numbers; usual_ns: the
+    lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters; median_ns: of
+    all; all_ns: the lowest tenth of place and sisters; fetched: whether it comes directly after
+    data that is copied to the host; loads: whether torch's DataLoader ran midway.
     """
     calls, sides = subject.own, subject.sides
     folded = sides.apply(lambda each: of_each(each, lambda name: re.sub(NUMBER, "", name)))
@@ -91,9 +88,9 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
     """Rows of host_gaps in which the host didn't run, with in_line_ns, their time without that.
 
     A thread that computes in Python keeps the interpreter whenever the loop's thread lets go of it,
-    each time for about as long: at most sys.getswitchinterval(), 5 ms. That comes by chance, or,
-    where each operation takes long enough to lose the interpreter, as under a profiler, at the same
-    places in each step. Often there are none; a loader's gaps are left out.
+    for about as long each time: at most sys.getswitchinterval(), 5 ms. That comes by chance or,
+    where operations take long enough to lose the interpreter, as under a profiler, at the same
+    places in each step. A loader's gaps are left out.
     """
     gaps = host_gaps(subject).query("~loads")
     much_ns = MUCH_TIME * subject.recording.steps["time_ns"].sum()
@@ -140,7 +137,7 @@ def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame:
 
 
 def in_torch(subject: Subject, beginning: str) -> Union:
-    """When the loop's thread is in ranges of torch, which aren't a program's, named so."""
+    """When the loop's thread is in torch's own ranges named so."""
     ranges = subject.attributed.capture.ranges
     own = ranges["name"].str.startswith(beginning)
     own &= ranges["process"] == subject.recording.process
@@ -149,10 +146,8 @@ def in_torch(subject: Subject, beginning: str) -> Union:
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> "pd.Series[str]":
-    """The range that the loop's thread was in, midway through the host's time before some calls.
-
-    "" where it was in none.
-    """
+    """The range that the loop's thread was in, midway through the host's time before some calls; ""
+    where it was in none."""
     ranges = subject.attributed.placed.ranges
     calls = subject.recording.calls.loc[rows]
     midway = (calls["start_ns"] - calls["gap_ns"] // 2 - 1).to_numpy()

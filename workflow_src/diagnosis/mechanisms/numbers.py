@@ -1,4 +1,4 @@
-"""Single numbers that are copied between host and device, which the host waits for, and why."""
+"""Single numbers copied between host and device, which the host waits for, and why."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from workflow_src.diagnosis.recording import Edit, Mask
 from workflow_src.diagnosis.subject import MANY, Subject, once, rows_of
 
 SMALL = ("elementwise", "reduction", "optimizer")
-"""Families of the small kernels that compute one number of a tensor."""
+"""Families of kernels that compute one number of a tensor."""
 
 LONGEST_LEAD = 6
 """Kernels that compute a number before it is fetched: isfinite and all are so many."""
@@ -23,16 +23,15 @@ USUAL_GAP = 0.25
 """The quantile of the gaps before copies of numbers in which the host makes one."""
 
 SELECTION, OF_EACH, ITEM = "selection", "number_of_each_tensor", "item"
-"""Why a number is fetched: how much is selected, what it is of each of many tensors, or for no
-reason that one sees."""
+"""Why a number is fetched: how much is selected, what it is of each of many tensors, or unknown."""
 
 KERNELS = {
-    # Count the elements of a mask; or sort a tensor and select the different ones, as torch.unique.
+    # Count the elements of a mask, or sort and select the different ones, as torch.unique.
     "finds": r"DeviceReduce|DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|"
     r"adjacent_difference|scatter_kernel|arange|direct_copy",
     # Pick elements, after the host has fetched how many there are.
     "selects": r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag",
-    # Read or write elements by their indices; the last one of the gradient of what is read so.
+    # Read or write elements by their indices; last, of the gradient of what is read so.
     "reads": r"gather_kernel|index_elementwise|indexSelect|scatter_kernel|indexing_backward",
     "gradient": r"indexing_backward",
     # Compute or sort indices.
@@ -43,18 +42,18 @@ BETWEEN = ("elementwise", "cast", "copy", "fill", "embedding", "indexing")
 """Families of kernels between a selection and what reads or writes by it."""
 
 LONGEST = 64
-"""Launches from a selection to what reads or writes by it, or in a gradient of that, at most."""
+"""Launches from a selection to what reads or writes by it, or in its gradient, at most."""
 
 MOVING = ("copy", "fill")
-"""Families of kernels that, just before one by index, make the tensor that it writes to."""
+"""Families of kernels that, just before one by index, make the tensor it writes to."""
 
 
 @once
 def fetched_numbers(subject: Subject) -> pd.DataFrame:
     """Copies of numbers to the host, with `reason`, one of the three above, and `place`.
 
-    selected: whether a kernel that selects comes directly before, and none after. Those of each
-    tensor are one place if they are of one size, wherever they are fetched.
+    selected: whether a kernel that selects comes directly before, and none after. OF_EACH of one
+    size are one place.
     """
     numbers = transfers.of_size(subject, transfers.TO_HOST, 0, transfers.SMALL_BYTES)
     own = subject.own
@@ -72,12 +71,10 @@ def fetched_numbers(subject: Subject) -> pd.DataFrame:
 
 
 def fetched(subject: Subject) -> Iterator[Finding]:
-    """A number is copied to the host, which waits for it.
+    """A number is copied to the host, which waits for it: item, selection, number_of_each_tensor.
 
-    item: .item(), print, float(); selection: for the size of what is selected, by a boolean index,
-    nonzero or unique; number_of_each_tensor: computed for each by itself, as norms of gradients, or
-    whether each is finite. Without it what computes the number goes, too, with the host's time
-    before all of these calls, but for an item.
+    Without it what computes the number goes, too, with the host's time before all of these calls,
+    but for an item.
     """
     for (reason, _), rows in fetched_numbers(subject).groupby(["reason", "place"]):
         edits = _not_copied(rows)
@@ -91,8 +88,7 @@ def fetched(subject: Subject) -> Iterator[Finding]:
 def sent_numbers(subject: Subject) -> Iterator[Finding]:
     """Numbers made on the host are sent to the device, one at a time, from pageable memory.
 
-    A usual gap before such a copy goes, in which the host makes it; longer ones hold what it does
-    besides.
+    A usual gap before such a copy goes, in which the host makes it.
     """
     sent = transfers.of_size(subject, transfers.TO_DEVICE, 0, transfers.SMALL_BYTES)
     sent = sent[sent["wait"] != NOWHERE]
@@ -105,13 +101,13 @@ def sent_numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def _not_copied(copies: pd.DataFrame) -> list[Edit]:
-    """The edits by which some transfers, and the waits for them, don't happen."""
+    """The edits that remove some transfers and the waits for them."""
     waits = np.setdiff1d(copies["wait"], [NOWHERE])
     return [Edit(transfers.calls_of(copies), cost=0, drops=True), Edit(waits, gap=0)]
 
 
 def _leads(subject: Subject, copies: pd.DataFrame) -> Indices:
-    """The calls, directly before all of some copies, whose work computes the number that is copied.
+    """The calls directly before some copies whose work computes the number that is copied.
 
     They launch small kernels of the same families before each of the copies, and fills.
     """
@@ -128,9 +124,8 @@ def _leads(subject: Subject, copies: pd.DataFrame) -> Indices:
 def _selecting(subject: Subject, sizes: pd.DataFrame) -> Indices:
     """The calls of selections whose sizes are fetched, but for the copies and waits for these.
 
-    That is boolean indexing, nonzero and unique, and the kernels that gather, write back or scatter
-    by the indices, in the range of the selection and, of autograd, in backward. sizes: rows of
-    fetched_numbers.
+    Those that select, gather, write back or scatter by the indices in the range of the selection
+    and, of autograd, in backward. sizes: rows of fetched_numbers.
     """
     calls = subject.own
     own, path = rows_of(calls), calls["path"].to_numpy()

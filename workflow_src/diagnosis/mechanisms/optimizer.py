@@ -1,5 +1,5 @@
-"""Updates and gradients: what is done for each parameter by itself, or for more of them than are
-used, and gradients that are sorted by an index before they are added up."""
+"""Updates and gradients: done for each parameter by itself, for more of them than are used, or
+sorted by an index before they are added up."""
 
 from collections.abc import Iterator
 
@@ -15,45 +15,42 @@ from workflow_src.diagnosis.subject import MANY, Subject, rows_of
 from workflow_src.placing.turns import UPDATE
 
 KERNELS = 3
-"""Different kernels that an update of a parameter takes at least, in a range with products; in one
-without, or in torch's own range of an update, so many launches."""
+"""Different kernels that an update of a parameter takes at least, in a range with products; else so
+many launches."""
 
 ZEROS = r"ZeroFunctor|FillFunctor|(?i:memset)"
 COMPARISON = r"(?i)compare|isnan|isinf|isfinite"
 """Kernels that compare: they write no parameter."""
 
 ROWS_ADDED = r"compute_grad_weight|embedding_backward_feature_kernel"
-"""Kernels that add up the gradients of a table's rows, into one that was filled with zeros."""
+"""Kernels that add up the gradients of a table's rows, into one filled with zeros."""
 
 FILLED_BEFORE = 16
-"""At most so many launches before: rows are sorted in between."""
+"""Launches before these, at most: rows are sorted in between."""
 
 PASSES = {r"LpNorm": 1, r"(?i)adam": 7, r"(?i)sgd|ListAlpha": 3, r"": 2}
-"""How many tensors as large as a gradient an optimizer's kernel, or one that clips, reads and
-writes, by the first pattern found in its name: a fill writes one."""
+"""How many tensors as large as a gradient a kernel of an optimizer or of clipping reads and writes,
+by the first pattern found in its name: a fill writes one."""
 
 LARGE_TABLE = 0.1
-"""Of the device's work, from which on tables are so large that sparse gradients pay. A language
-model's is smaller, and often its head's weight, too."""
+"""Of the device's work, from which on sparse gradients pay. A language model's table is smaller,
+and often its head's weight, too."""
 
 SORTED = r"\bindexing_backward_kernel"
-"""Kernels that add up the gradients of what was read as x[index], after a sort by that index."""
+"""Kernels that add up the gradients of x[index], after a sort by that index."""
 
 READING = r"vectorized_gather_kernel|index_elementwise_kernel"
 ADDED = 2
-"""What adding up by an index takes at most, of what reading by it does: 1.6 times for the 800,000
-edges of a graph (H200, torch 2.11.0+cu130), where sorting first took 8.4 times."""
+"""Times as long as reading by an index, adding up by it takes at most: 1.6 for the 800,000 edges of
+a graph (H200, torch 2.11.0+cu130), where sorting first took 8.4."""
 
 FUSED_SHARE = 0.4
-"""Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
-four tensors and writes three, and by operators it reads and writes 18 (model/adamw.py)."""
+"""Bytes that a fused update moves, of those by single operators: AdamW reads four tensors and
+writes three, and by operators it reads and writes 18 (model/adamw.py)."""
 
 
 def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
-    """The optimizer updates each parameter by itself, with several small kernels.
-
-    These are the loop's elementwise launches between products in a range, where they are many.
-    """
+    """The optimizer updates each parameter by itself, with several small kernels."""
     calls, trains = subject.launching(True), subject.launching(False)["family"].isin(PRODUCTS)
     calls = calls[calls["kind"] == LAUNCH]
     one = ~calls.index.isin(subject.work.loc[~subject.work["alone"], "call"])
@@ -77,7 +74,8 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
 def _in_turn(launches: pd.DataFrame) -> bool:
     """Whether several kernels come equally often, many times, as for each of many parameters.
 
-    In a range that has no products, or is torch's of an update, one kernel, or two, are enough.
+    Of launches that are `alone`, without products or in torch's range, one or two kernels are
+    enough.
     """
     often = launches["launched"].value_counts()
     common = often[often >= max(MANY, int(often.max()) / 3)]
@@ -89,7 +87,7 @@ def _in_turn(launches: pd.DataFrame) -> bool:
 def dense_gradients(subject: Subject) -> Iterator[Finding]:
     """The gradient of a whole table of embeddings is filled, clipped and updated for a few rows.
 
-    Without it the fill is gone, and of what passes over parameters as many passes as long as that.
+    Without it the fill goes, and as many passes over parameters as take its time each.
     """
     calls = subject.launching(False)
     fills = np.flatnonzero(matching(calls["launched"], ZEROS))
@@ -114,10 +112,10 @@ def dense_gradients(subject: Subject) -> Iterator[Finding]:
 
 
 def index_gradients(subject: Subject) -> Iterator[Finding]:
-    """Gradients of what is read as x[index] are sorted by it, and added up one after another.
+    """Gradients of x[index] are sorted by it, and added up one after another.
 
-    Without it they are added up as index_select's and gather's are, in ADDED times what reading
-    by an index takes in forward.
+    Without it they are added up in ADDED times what reading takes in forward, as index_select's
+    and gather's are.
     """
     work, forward = subject.work, subject.launching(True).index
     slow = work[matching(work["name"], SORTED)]

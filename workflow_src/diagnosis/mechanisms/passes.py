@@ -1,7 +1,7 @@
 """Forward and backward passes, told by products and by threads: in vain, done again, or metrics.
 
-Products of the loop's own thread are forward's; backward's are launched by autograd's thread. So
-nothing is told of a program whose autograd runs on the loop's thread.
+Forward's products are launched by the loop's own thread, backward's by autograd's: of a program
+whose autograd runs on the loop's thread nothing is told.
 """
 
 from collections.abc import Iterator
@@ -26,32 +26,30 @@ SEQUENCE = 6
 """So many launches in a row that are the same as in forward are forward's, run again."""
 
 RECOMPUTED = 0.2
-"""The share of forward's products from which on backward is said to compute them again."""
+"""The share of forward's products from which on backward computes them again."""
 
 OF_BACKWARD = 3.2
-"""Products of a backward pass are two for each of its forward pass, or three where it computes
-that again; so a forward pass has at least the share 1 / 3.2 of them."""
+"""Products of backward over forward's at most: two each, or three where it computes them again."""
 
 SOFTMAX, BACKWARD = r"cunn_\w*SoftMax|softmax_warp_", r"(?i)softmax_?(?:warp_)?backward"
-"""PyTorch's kernels of softmax and its logarithm, and those of their gradients. A compiler's are of
-parts of one, and tell nothing."""
+"""PyTorch's kernels of softmax and its logarithm, and of their gradients. A compiler's are of parts
+of one, and tell nothing."""
 
 CHOICE = r"ArgMaxOps|ArgMinOps|gatherTopK"
-"""Kernels that choose the largest or smallest, of which there are no gradients."""
+"""Kernels that choose the largest or smallest, and have no gradients."""
 
 ARITHMETIC = ("softmax", "loss", "elementwise", "cast", "reduction", "indexing", "copy")
-"""Families of kernels that metrics are computed by."""
+"""Families of kernels of metrics."""
 
 LAST = 8
-"""At most so many launches after the last softmax or choice are of the same metrics."""
+"""Launches of the same metrics after the last softmax or choice, at most."""
 
 
 @once
 def product_runs(subject: Subject) -> pd.DataFrame:
     """A row per run of products without others of the other kind between, in order of launch.
 
-    forward: whether the loop's own thread launched them; calls, names: of each; first, last; step:
-    of the first.
+    forward: whether the loop's own thread launched them; step: of the first.
     """
     products = subject.work[subject.work["family"].isin(PRODUCTS)]
     calls = subject.calls.reindex(products["call"])
@@ -68,8 +66,8 @@ def product_runs(subject: Subject) -> pd.DataFrame:
 def in_micro_batches(subject: Subject) -> bool:
     """Whether each step has several micro batches, as many as the others.
 
-    That is forward passes with the same products, each followed by a backward pass, and no update
-    by an optimizer's kernels between them.
+    That is forward passes with the same products, each before a backward pass, with no update by
+    an optimizer's kernels between them.
     """
     every = product_runs(subject)
     every = every[every["first"] >= subject.recording.first_counted]
@@ -87,9 +85,9 @@ def in_micro_batches(subject: Subject) -> bool:
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's.
 
-    A second pass is told from the next of layers that are all alike by launches before its first
-    product that come between no others before it. As long as the calls before both first products
-    launch the same, they belong to the passes.
+    Between layers that are all alike, the second pass begins where launches before a product come
+    between no others before it. As long as the calls before both first products launch the same,
+    they belong to the passes.
     """
     calls, spans = subject.launching(True), list[tuple[int, int]]()
     rows, launched = calls.index.to_numpy(), calls["launched"].to_numpy()
@@ -143,10 +141,7 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
 
 
 def metrics(subject: Subject) -> Iterator[Finding]:
-    """Softmaxes beyond those that backward has gradients of, and choices, after the last product.
-
-    With what comes directly before the first, in between, and shortly after the last of them.
-    """
+    """Softmaxes that backward has no gradients of, and choices, after the last product."""
     calls = _after_products(subject)
     begins = _without_gradient(subject, calls)
     if calls.loc[begins, "step"].nunique() <= MOST * subject.step_count:
@@ -165,10 +160,10 @@ def metrics(subject: Subject) -> Iterator[Finding]:
 
 
 def _after_products(subject: Subject) -> pd.DataFrame:
-    """The loop's launches after forward's last product, of passes that backward follows.
+    """The loop's launches between forward's last product and the next forward's first.
 
-    To the next forward's first product. after: which pass it comes after. Steps with a forward pass
-    that has no backward are left out: their softmaxes may be of that.
+    after: which pass it comes after. Steps with a forward pass without backward's are left out:
+    their softmaxes may be of that.
     """
     calls, forward = subject.launching(True), product_runs(subject).query("forward")
     after = np.searchsorted(forward["last"], calls.index) - 1

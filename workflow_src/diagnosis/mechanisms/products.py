@@ -14,7 +14,7 @@ from workflow_src.placing.kernel_names import precision_ran
 from workflow_src.placing.kernel_words import built_for
 
 Rates = tuple[float, float, float]
-"""How many times as fast as in fp32 a large product is in TF32, in 16 bits, and in fp64."""
+"""How many times as fast as in fp32 a large product is in TF32, 16 bits and fp64."""
 
 HOPPER = (9, 0)
 RATES: Mapping[tuple[int, int], Rates] = {
@@ -23,29 +23,29 @@ RATES: Mapping[tuple[int, int], Rates] = {
     (12, 0): (1, 2, 1),
 }  # fmt: skip
 """At least, by compute capability: the least of the dense rates of NVIDIA's datasheets (V100; T4,
-RTX 2080 Ti; A100; A10, RTX 3090; L4, RTX 4090; B200, B300; RTX 5090), as cards of one capability
-differ. Hopper's 15 is the median of 768 products of an H100 (examples/h100, products.csv). Three
-products each on an H200 (product_kinds.py: benchmarks/README.md) took tf32 1.9 to 2.0, fp32 14.3 to
-15.6 and fp64 12.3 to 13.0 times as long as 16 bits."""
+RTX 2080 Ti; A100; A10, RTX 3090; L4, RTX 4090; B200, B300; RTX 5090). Hopper's 15 is the median of
+768 products of an H100 (examples/h100, products.csv). On an H200 (product_kinds.py:
+benchmarks/README.md) three products each took tf32 1.9 to 2.0, fp32 14.3 to 15.6 and fp64 12.3 to
+13.0 times as long as 16 bits."""
 
 LEAST, NONE = (1.0, 2.0, 1.0), (1.0, 1.0, 1.0)
-"""The same of any card with tensor cores, such as all AMD Instinct, and with none of them."""
+"""Of any card with tensor cores, such as all AMD Instinct, and with none."""
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
-"""How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
-and 6.7 in two models on H200s, 8.0 to 8.9 alone; 2 and 4: 3.1 to 3.4 in three products alone
-(product_kinds.py: benchmarks/README.md)."""
+"""Times as long as a bf16 product takes if its rows are aligned to so many elements. 1: 6.4 and 6.7
+in two models on H200s, 8.0 to 8.9 alone; 2 and 4: 3.1 to 3.4 in three alone (product_kinds.py:
+benchmarks/README.md)."""
 
 FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
-"""Elements of 16 bytes, to which rows should be aligned."""
+"""Elements of 16 bytes."""
 
 ALIGNED = r"align[aA]?(\d+)"
 CONVOLUTION = r"fprop|dgrad|wgrad|conv"
 OPERATION = r"(?i)(fprop|dgrad|wgrad)"
 
 HEAD = 3
-"""Products of a head or a loss, which many keep in float32: one of forward, two of backward. So
-many a step in TF32 are no part of the model that autocast was forgotten for."""
+"""Products a step of a head or a loss, which many keep in float32: one of forward, two of
+backward."""
 
 BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
 """Products with vectors, which read more than they compute."""
@@ -57,22 +57,22 @@ FROM_ANY = r"direct_copy"
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
-"""Kernels by which cuDNN lays images out anew for a convolution and back."""
+"""Kernels by which cuDNN changes the layout of images for a convolution and back."""
 
 APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
 """Kernels that apply a norm over groups, and that give its input's gradient."""
 
 COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
-"""A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
-does, the other reads two and writes one."""
+"""A copy's time over that of these kernels, by bytes: the one reads and writes an image, the other
+reads two and writes one."""
 
 AROUND = 2
-"""Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
-kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
+"""Copies around each norm over groups in channels_last, and around each gradient: PyTorch's kernels
+of such norms know contiguous images alone, those of its batch norms both layouts."""
 
 
 def _rates(subject: Subject) -> Rates:
-    """What a capture's card gains, of which no more is claimed than can be told.
+    """What a capture's card gains.
 
     If the file names no card, it is the newest that any kernel is built for, if that is Hopper or
     later: these kernels run on no other.
@@ -88,14 +88,14 @@ def _rates(subject: Subject) -> Rates:
 
 
 def _products(subject: Subject, *families: str) -> pd.DataFrame:
-    """The products of matrices among the work, with the `precision` that their names tell."""
+    """The products of matrices, with the `precision` that their names tell."""
     products = subject.work[subject.work["family"].isin(families)]
     products = products[~matching(products["name"], BY_VECTOR)]
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
 
 def _mostly_narrow(products: pd.DataFrame) -> bool:
-    """Whether most products that are faster than in fp32 are in 16 bits, or fewer."""
+    """Whether most products that are faster than in fp32 are in 16 bits or fewer."""
     faster = products.loc[products["precision"].isin(["tf32", *NARROW]), "precision"]
     return bool((faster != "tf32").mean() > MOST)
 
@@ -103,8 +103,8 @@ def _mostly_narrow(products: pd.DataFrame) -> bool:
 def float32_products(subject: Subject) -> Iterator[Finding]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
-    On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits,
-    which take what 16 bits gain: sizes may differ, so that it is not the others' time.
+    In TF32 only those beside products of their kind in 16 bits. They take what 16 bits gain, not
+    the others' time: sizes may differ.
     """
     products, (tf32, narrow, _) = _products(subject, "gemm", "convolution"), _rates(subject)
     usual = narrow if _mostly_narrow(products) or tf32 == 1 else tf32
@@ -124,7 +124,7 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
 
 
 def unaligned_products(subject: Subject) -> Iterator[Finding]:
-    """Products whose kernels load single elements: a size isn't a multiple of 16 bytes."""
+    """Products whose rows aren't aligned to 16 bytes."""
     products = _products(subject, "gemm")
     products = products[~matching(products["name"], CONVOLUTION)]
     elements = products["name"].astype(object).str.extract(ALIGNED, expand=False).astype(float)
@@ -139,8 +139,7 @@ def unaligned_products(subject: Subject) -> Iterator[Finding]:
 def float64(subject: Subject) -> Iterator[Finding]:
     """Arithmetic in float64 in a step that mostly has none.
 
-    Without it casts to and from it vanish with their launches, and kernels move as many bytes as in
-    the usual type. A cast to another type directly after work in float64 names that type alone.
+    Without it casts go with their launches, and kernels move as many bytes as in the usual type.
     """
     every = subject.work
     double = matching(every["name"], DOUBLE)
@@ -149,6 +148,7 @@ def float64(subject: Subject) -> Iterator[Finding]:
     wide = (others & double) | every.index.isin(products.index[products["precision"] == "fp64"])
     computes = every.index[wide & (every["family"] != "cast")]
     before = pd.Series(every.index, every.index).groupby(every["lane"]).shift()
+    # A cast to another type directly after work in float64 names that type alone.
     casts = matching(every["name"], FROM_ANY) & (every["family"] == "cast") & ~double
     slow = every[wide | (casts & before.isin(computes))]
     if not len(slow) or len(slow) > MOST * (others.sum() + len(products)):
@@ -158,16 +158,16 @@ def float64(subject: Subject) -> Iterator[Finding]:
     factors = slow["family"].map({"cast": 0.0, "gemm": product}).astype(float)
     left = np.asarray(factors.fillna(0.25 if to_narrow else 0.5), np.float64)
     shorter = Edit(work=rows_of(slow), factor=left)
-    # Of calls that launch other work, too, such as graphs, the work alone goes.
+    # Of calls that launch other work, too, such as graphs, only the work goes.
     calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
     gone = Edit(calls, gap=0, cost=0, drops=True)
     yield found(subject, "float64", slow, shorter, gone)
 
 
 def convolution_layout(subject: Subject) -> Iterator[Finding]:
-    """Kernels that turn images from one layout into the other around convolutions.
+    """Kernels that change the layout of images around convolutions.
 
-    Copies that norms over groups would need instead take the place of as much of them.
+    Copies that norms over groups would need instead stay.
     """
     work = subject.work
     turned = work[matching(work["name"], CONVERSION)]
@@ -177,7 +177,7 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
     )
     if len(turned):
         stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-        # Of calls that launch other work, too, such as graphs, the work alone goes.
+        # As in float64.
         gone = turned[turned["alone"] & (stays == 0)]
         left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
         launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)

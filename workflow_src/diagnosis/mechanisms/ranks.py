@@ -1,4 +1,4 @@
-"""Ranks: gradients reduced too often, communication that nothing hides, a rank that is late."""
+"""Gradients reduced too often, communication that nothing hides, a rank that is late."""
 
 from collections.abc import Iterator
 
@@ -23,15 +23,15 @@ from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
 SMALL_NS = 100_000
-"""A collective of less time takes mostly latency: 25 MiB, DDP's bucket, take 100 us at 260 GB/s."""
+"""Of less time it takes mostly latency: 25 MiB, DDP's bucket, take 100 us at 260 GB/s."""
 
 
 @once
 def communication(subject: Subject) -> pd.DataFrame:
-    """The work of Subject.work that communicates, with wait_ns and exposed_ns.
+    """The work that communicates, with wait_ns and exposed_ns.
 
-    wait_ns: the part in which another rank was waited for, 0 where that isn't known; exposed_ns:
-    of the rest, that in which the process's devices do nothing else.
+    wait_ns: in which another rank was waited for, 0 where that isn't known; exposed_ns: of the
+    rest, in which the process's devices do nothing else.
     """
     is_moving = subject.work["family"] == COLLECTIVE
     moving, busy = subject.work[is_moving], Union.of(*spans(subject.work[~is_moving]))
@@ -45,8 +45,8 @@ def communication(subject: Subject) -> pd.DataFrame:
 def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     """Gradients are reduced in the backward pass of each micro batch, instead of in the last one's.
 
-    A model that reduces in forward, too, is divided among ranks: its reductions are its own. What
-    another rank is waited for, it would be waited for later.
+    A model that reduces in forward, too, is divided among ranks: its reductions are its own. Waits
+    for another rank would only come later.
     """
     reducing = collectives(communication(subject))
     reducing = reducing[matching(reducing["name"], REDUCING)]
@@ -63,15 +63,15 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
 
 
 def _waiting(work: pd.DataFrame) -> Factors:
-    """The share of each communication's time (with wait_ns) in which it waits."""
+    """The share of each communication's time in which it waits."""
     return (work["wait_ns"] / work["device_ns"].clip(lower=1)).to_numpy(dtype=np.float64)
 
 
 def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
     """Some work as a share of its time and without its launches.
 
-    With the launches their neighbors go that only let streams wait; before the calls that follow
-    the host takes its usual time.
+    With these go their neighbors that only let streams wait; the host takes its usual time before
+    the calls that follow.
     """
     ordering = matching(subject.recording.calls["name"], WAIT_EVENT)
     ordering[work["call"]] = True
@@ -83,10 +83,9 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
 
 
 def small_collectives(subject: Subject) -> Iterator[Finding]:
-    """Many short collectives in a row, without a product in between: one could do for all.
+    """Many short collectives of one kernel without a product between: one could do for all.
 
-    What all but the first take beyond the shortest one's time is left: their bytes. A run is of the
-    same kernel in a step.
+    What all but the first take beyond the shortest one's time is left: their bytes.
     """
     moving = collectives(communication(subject))
     products = subject.work.loc[subject.work["family"].isin(MULTIPLYING), "call"].to_numpy()
@@ -110,8 +109,8 @@ def _latest(subject: Subject) -> int:
 def exposed_communication(subject: Subject) -> Iterator[Finding]:
     """Communication while the device does nothing else; what is waited for others stays.
 
-    Without it as much of that is hidden as there is other work to hide it behind.
-    Only of the process that waits least: the others would wait for it all the same.
+    Without it as much is hidden as there is other work to hide it behind. Only of the process that
+    waits least: the others would wait for it all the same.
     """
     moving = communication(subject)
     several = subject.attributed.work["process"].nunique() > 1
@@ -132,7 +131,7 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     """Another process is waited for in collectives, and one place of its tells why.
 
     That is long gaps of its host, or more work on its device. A rank that is late by a little in
-    all gaps has a slower host, which isn't a fault: a place explains most of what is saved.
+    all gaps has a slower host, which isn't a fault.
     """
     waiting = collectives(communication(subject))
     if not waiting["wait_ns"].any() or (late := _latest(subject)) == subject.recording.process:

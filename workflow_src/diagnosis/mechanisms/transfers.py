@@ -1,4 +1,4 @@
-"""Copies between host and device, and waits: of data, of memory, of nothing."""
+"""Copies between host and device, frees of memory, and waits."""
 
 from collections.abc import Iterator
 from math import inf
@@ -25,8 +25,8 @@ SMALL_BYTES = 1024
 def transfers(subject: Subject) -> pd.DataFrame:
     """A row per copy between host and device, by its row of work.
 
-    call, step, path; wait: the synchronization directly after it on its thread, or NOWHERE;
-    last: the later one of both; direction; memory: the host's; bytes; device_ns.
+    wait: the synchronization directly after it on its thread, or NOWHERE; last: the later one of
+    both; memory: the host's.
     """
     copies = subject.copies
     copies = copies[copies["direction"].isin([TO_DEVICE, TO_HOST])]
@@ -56,20 +56,19 @@ def of_size(subject: Subject, direction: str, least: float, most: float = inf) -
 
 
 def calls_of(copies: pd.DataFrame) -> Indices:
-    """The calls that made some transfers, and those that waited for them, in order."""
+    """The calls that made some transfers and those that waited for them, in order."""
     return np.setdiff1d(np.concatenate([copies["call"], copies["wait"]]), [NOWHERE])
 
 
 def folded(paths: "pd.Series[str]") -> "pd.Series[str]":
-    """Paths, of which those that differ in numbers alone are one."""
+    """Paths, without the numbers by which alike ones differ."""
     return paths.str.replace(NUMBER, "", regex=True)
 
 
 def sent_data(subject: Subject) -> Iterator[Finding]:
     """Data is copied to the device; without it, beside other work, and the host doesn't wait.
 
-    pageable_batch: from pageable memory: the driver copies it twice, and the host waits;
-    unhidden_copy: from pinned memory while the device computes nothing.
+    pageable_batch: the driver copies it twice; unhidden_copy: while the device computes nothing.
     """
     sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)
     pageable, work = sent["memory"] == PAGEABLE, subject.work
@@ -84,10 +83,9 @@ def sent_data(subject: Subject) -> Iterator[Finding]:
 
 
 def fetched_data(subject: Subject) -> Iterator[Finding]:
-    """Data is copied to the host: by data_to_host in most steps, or in few, as by blocking_save.
+    """Data is copied to the host: data_to_host in most steps, blocking_save in few.
 
-    What the host does with data of a few steps, before and after the copies, goes, too: it saves
-    them.
+    Of a save the host's time before and after the copies goes, too.
     """
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)
     own, gap = rows_of(subject.own), subject.calls["gap_ns"]

@@ -17,8 +17,8 @@ UPDATES = {"foreach": (80, 8, Span(0.2, 0.5, 1.5)), "fused": (28, 1, Span(0.1, 0
 """Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, passes
 over tensors, and what the host takes for each parameter's tensor, in launches.
 
-AdamW has to read weight, gradient and two moments, and to write all but the gradient. Written out,
-its operators move 88 bytes (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters).
+AdamW reads weight, gradient and two moments, and writes all but the gradient. Written out, its
+operators move 88 bytes (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters).
 """
 
 Ends = Mapping[str, int]
@@ -35,10 +35,10 @@ STACKS = (
     ("bf16", "sdpa", "fused", GRAPH),
     ("bf16", "sdpa", "fused", COMPILE, GRAPH),
 )
-"""What is put on top of each other, as far as it changes the case."""
+"""Remedies together, as far as they change the case."""
 
 CASTS_LAUNCHED = {steps.FORWARD: Span(1.0, 1.6, 2.0), steps.BACKWARD: Span(0.5, 0.8, 1.2)}
-"""Casts for each product outside of attention's core, by pass, in launches of the usual price."""
+"""Casts for each product outside of attention's core, in launches of the usual price."""
 
 NARROWER = {
     "scores": Span(0.5, 0.65, 0.95),
@@ -48,7 +48,7 @@ NARROWER = {
     "block": Span(1.0, 1.4, 1.8),
     "": Span(0.8, 1.0, 1.2),
 }
-"""By range, "" for others, what passes over tensors take under autocast, of their time in float32:
+"""By range, "" for others, the time of passes over tensors under autocast, of that in float32:
 scores and the feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and
 where both types meet, torch has no vectorized kernel."""
 
@@ -61,17 +61,17 @@ FUSED_PRICE = Span(1.0, 2.0, 4.0)
 """Of the call of fused attention, in launches."""
 
 ELEMENTS_AT_ONCE = 320 * 65_536
-"""What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
+"""Of one launch of a multi-tensor kernel: 320 blocks (PyTorch's
 ATen/native/cuda/MultiTensorApply.cuh)."""
 
 UPDATE_OPERATORS = 9
-"""Operators of AdamW written out, for each tensor of parameters."""
+"""Operators of AdamW written out, for each tensor."""
 
 PASSES_UNSURE = 0.15
 """A kernel that moves known bytes seldom runs at a copy's rate exactly."""
 
 CHAIN_LEFT = Span(0.5, 1.0, 2.0)
-"""Of a chain's time over its length, which is that of one kernel that reads first, writes last."""
+"""Of a chain's time over its length: one kernel that reads first and writes last."""
 
 COMPILED_PRICE = Span(0.2, 0.85, 1.7)
 """Of a launch of compiled code, in launches."""
@@ -83,10 +83,7 @@ class NotKnownError(Exception):
 
 @dataclass
 class Trial:
-    """A step that remedies are applied to, one after another.
-
-    plan: the step so far; precision: the present one; asked: the quantities that were asked for.
-    """
+    """A step that remedies are applied to, one after another; asked: quantities asked for."""
 
     about: About
     plan: Plan
@@ -110,7 +107,7 @@ class Trial:
         return span.at(self.end(name))
 
     def merge(self, calls: Indices, groups: int, each_ns: float, price: float) -> None:
-        """Launches become so many, evenly, each of which takes so long and costs `price` ones."""
+        """Launches become so many, each of which takes so long (ns) and costs `price` ones."""
         groups = max(1, min(groups, len(calls)))
         group = np.arange(len(calls)) * groups // len(calls)
         duration = np.full(groups, round(each_ns), dtype=np.int64)
@@ -165,10 +162,8 @@ def _fuse_attention(trial: Trial) -> None:
 
 
 def _attention_ms(trial: Trial, products: Mask, name: str) -> float:
-    """Fused attention in a pass: as measured, or by its FLOPs.
-
-    Its rate is between that of the present products, forward's, and the reference product's.
-    """
+    """Fused attention in a pass: as measured, or by its FLOPs, at a rate between that of forward's
+    present products and the reference product's."""
     about = trial.about
     measured = about.beside.get(("attention_ms", trial.precision, name))
     if measured:
@@ -227,7 +222,7 @@ EFFECTS: dict[str, Callable[[Trial], None]] = {
 
 
 def combinations(precision: str, attention: str, optimizer: str) -> list[tuple[str, ...]]:
-    """Of the remedies that change a case each alone and with a graph, and those of STACKS."""
+    """Of the remedies that change a case each alone and with a graph, and STACKS."""
     changing = {
         "bf16": precision in ("fp32", "tf32"),
         "tf32": precision == "fp32",

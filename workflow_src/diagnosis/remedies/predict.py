@@ -1,9 +1,9 @@
 """The time of a plain step with remedies, by replay, with its interval.
 
-The host's own time for a launch is solved pass by pass from the plain times of the phases. Where
-the device sets the pace, these don't tell it: then it is between the least that the run's
-launch-bound cases show, and the most that the plain time allows. Where the host does, it is what
-phases differ by, which were timed at different moments: it is known as well as they are steady.
+The host's time for a launch is solved pass by pass from the plain times of the phases. Where the
+device sets the pace, it is between the least that the run's launch-bound cases show and the most
+that the plain time allows. Where the host does, it is what phases differ by, which were timed at
+different moments: it is known as well as they are steady.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,39 +32,38 @@ LAUNCH_BOUND = 0.7
 """A pass is launch-bound if its device time is less than this share of the host's."""
 
 GAP_NS = 1_500
-"""Between two kernels of a stream, each launched by itself (1.3 to 1.9 us, examples/h200 of
-6a6a4d6)."""
+"""Between two kernels of a stream (1.3 to 1.9 us, examples/h200 of 6a6a4d6)."""
 
 USUAL_NS = Span(5_000.0, 15_000.0, 35_000.0)
 """The host's time for a launch where no case of the run is launch-bound: what those of
-examples/h100 and examples/h200 of 6a6a4d6 show, whose hosts differ by so much."""
+examples/h100 and examples/h200 of 6a6a4d6 show."""
 
 SLOWEST = 2.0
-"""No host launches in more than so many times the most that launch-bound cases show."""
+"""No host's launches take more than so many times the most that launch-bound cases show."""
 
 MEASURED = 0.02
-"""Relative uncertainty (95 %) of a device time that a profiler gives: passes agree within 1 %."""
+"""Relative uncertainty (95 %) of a profiler's device time: passes agree within 1 %."""
 
 REPEATED = 0.005
-"""A plain step that the device sets the pace of is repeated no better, relatively: medians of its
-blocks in one process differ by 0.1 to 1 %."""
+"""Relative uncertainty of a plain step that the device sets the pace of: medians of its blocks in
+one process differ by 0.1 to 1 %."""
 
 REMOVED_UNSURE, HOST_UNSURE = 0.09, 0.6
-"""How far predictions were off beyond what else is uncertain of them, as shares of the device's
-work that goes, and of the time in which the device would not work (benchmarks/README.md)."""
+"""How far predictions were off beyond other uncertainties, as shares of the device's work that
+goes, and of the time in which the device would not work (benchmarks/README.md)."""
 
 LUCK_WIDER = 2.0
-"""Another process lies between the fastest and the slowest of three as often as not: 95 % take an
-interval about twice as wide."""
+"""Another process lies between the fastest and the slowest of three as often as not: an interval
+of 95 % is about twice as wide."""
 
 LUCK, DEVICE, GAPS = "processes' luck", "the device's work", "gaps of a graph"
 HOST = "host's launches, {}"
-"""Uncertain quantities of the plain step itself; the last one, of a pass."""
+"""Uncertain quantities of the plain step itself; the last, of a pass."""
 
 
 class Solved(NamedTuple):
-    """What a phase tells of its last pass: the host's time for a launch that gives the plain time,
-    at most, and whether the pass is then launch-bound."""
+    """The host's time for a launch of a phase's last pass that gives the plain time, at most, and
+    whether the pass is then launch-bound."""
 
     host_ns: float
     launch_bound: bool
@@ -90,7 +89,7 @@ def time_ns(step: Launched, hosts: Mapping[str, float]) -> float:
 
 
 def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: str) -> Solved:
-    """The host's time for a launch of the `last` pass, at most; of `earlier` ones it is known."""
+    """The host's time for a launch of the `last` pass, at most, by that of `earlier` ones."""
     calls = step.where(step.of("pass", last))
     launches, plain_ns = max(1, len(calls)), plain_ms * NS_PER_MS
 
@@ -124,8 +123,8 @@ def host_span(
 ) -> Span:
     """The host's time for a launch (ns).
 
-    usual: of one in the run's launch-bound cases; ends_ms: of the plain times of the phase and the
-    one before it, by which their difference may be off.
+    usual: in the run's launch-bound cases; ends_ms: of the plain times of the phase and the one
+    before it, by which their difference may be off.
     """
     most, usual = solution.host_ns, usual or USUAL_NS
     if most <= usual.least and not solution.launch_bound:
@@ -149,7 +148,7 @@ def luck(median_ms: float, fastest_ms: float, slowest_ms: float) -> Span:
 class PlainStep:
     """A phase of a case without remedies, as it is replayed.
 
-    hosts: the host's time for a launch (ns) by pass; luck: how processes differ in it, as a factor;
+    hosts: the host's time for a launch (ns) by pass; luck: how processes differ in it, a factor;
     graph_gap_ns: between two kernels of a graph.
     """
 
@@ -176,7 +175,7 @@ class PlainStep:
             plan = changed_by(self._plan(graph, ends), ends).plan
             return replayed(plan).step_ns / NS_PER_MS
 
-        # What it takes of the device without the host.
+        # The device's time without the host.
         bare = changed_by(Plan.of(step.recording), {})
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
         removed_ms = abs(float(step.work["device_ms"].sum()) - device_ms)
@@ -220,10 +219,10 @@ def interval(
 ) -> Span:
     """A time with its 95 % interval, which is `unsure` either way if all quantities are certain.
 
-    It begins at `least`, below which no time can be, or at the usual time if that is shorter. Each
-    quantity is moved to both of its ends, and the differences of the time are added as the root of
-    the sum of their squares (S. J. Kline and F. A. McClintock, "Describing
-    uncertainties in single-sample experiments", Mechanical Engineering 75, 1953).
+    It begins at `least`, or at the usual time if that is shorter. Each quantity is moved to both of
+    its ends, and the differences are added as the root of the sum of their squares (S. J. Kline and
+    F. A. McClintock, "Describing uncertainties in single-sample experiments", Mechanical
+    Engineering 75, 1953).
     """
     usual = time({})
     below = above = unsure**2

@@ -1,7 +1,4 @@
-"""What is known of a case's phase before any remedy, and how fast a run's machine is.
-
-Products in another precision, and the casts beside them, go by its ceilings and its products.
-"""
+"""What is known of a case's phase before any remedy, and how fast a run's machine is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +15,7 @@ NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
 
 SLOWEST_SHARE = 0.3
-"""Of the ceiling: the least that a product is taken to reach where the run has none to compare."""
+"""Of the ceiling: the least that a product reaches where the run has none to compare."""
 
 RATIO_UNSURE = Span(0.85, 1.0, 1.4)
 """Of the ratio of two precisions' ceilings: small products gain less."""
@@ -43,8 +40,7 @@ class Rates:
     """How fast a machine is.
 
     copy_bytes_per_ms: of elementwise kernels; product_flops_per_ms: of the reference product, by
-    precision; products: those of the run with columns precision, group, direction, m, n, k,
-    matrices and flops_per_ms.
+    precision; products: those of the run.
     """
 
     copy_bytes_per_ms: float
@@ -92,9 +88,9 @@ def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
 
 
 Beside = Mapping[tuple[str, str, str], Span]
-"""What was measured beside a plain step, and takes the place of what its tables tell, by what it
-is, precision and pass. "core": what attention's core takes, of its present time; "attention_ms":
-fused attention in all layers; "cast_bytes": of weights and activations under autocast."""
+"""What was measured beside a plain step, by what it is, precision and pass. "core": what
+attention's core takes, of its present time; "attention_ms": fused attention in all layers;
+"cast_bytes": of weights and activations under autocast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +119,8 @@ class About:
 
 @lru_cache(maxsize=4)
 def products(about: About, precision: str) -> tuple[Indices, Factors, Factors]:
-    """Rows of work that multiply, and what each (ms) and its casts take in another precision.
-
-    A column per end as of Span.at, so that -1 is the last: usual, most, least.
-    """
+    """Rows of work that multiply, and what each (ms) and its casts take in another precision: a
+    column per end as of Span.at, so that -1 is the last."""
     rows = np.flatnonzero(about.step.of("kind", steps.PRODUCT, steps.CORE_PRODUCT))
     work, rates = about.step.work.iloc[rows], about.rates
     # Which product of a layer each is: layouts differ in speed by up to two times.
@@ -145,10 +139,9 @@ def products(about: About, precision: str) -> tuple[Indices, Factors, Factors]:
 
 
 def _casts_ms(about: About, work: pd.DataFrame) -> Factors:
-    """Casts to and from bf16 beside products: their weights' and some of their activations'.
+    """Casts to and from bf16 beside products (a row each): of weights and some activations.
 
-    A row per product, as a span. Where sizes aren't known, it is the product's part by its time of
-    what all take, if that was measured.
+    Where sizes aren't known, the product's part by time of what all take, if that was measured.
     """
     m, n, k, matrices = work[steps.SIZES].to_numpy(np.float64).T
     core, forward = work["kind"] == steps.CORE_PRODUCT, work["pass"] == steps.FORWARD

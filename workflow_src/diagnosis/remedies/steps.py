@@ -1,7 +1,5 @@
-"""A phase's device work, from the record of its operators, and as a recording to replay.
-
-That is one step whose launches the host makes one after another, in the order of passes.
-"""
+"""A phase's device work, from the record of its operators, and as one step to replay, whose
+launches the host makes one after another, in the order of passes."""
 
 import re
 from dataclasses import dataclass
@@ -21,11 +19,11 @@ PASSES = FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 
 PRODUCT, CORE_PRODUCT, ELEMENTWISE = "product", "core product", "elementwise"
 UPDATE, OTHER = "update", "other"
-"""Kinds of work: products outside and inside of attention's core, chains of passes over tensors,
-the optimizer's, and what no remedy touches, as casts."""
+"""Kinds of work: products outside and inside of attention's core, passes over tensors, the
+optimizer's, and what no remedy touches, as casts."""
 
 CORE = ("scores", "softmax", "values")
-"""The ranges of attention's core where it is written out."""
+"""Ranges of attention's core written out."""
 
 SIZES = ["m", "n", "k", "matrices"]
 
@@ -34,7 +32,7 @@ WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", *S
 `instances` how often its range runs in a step; SIZES are those of a product, else 0."""
 
 SINGLE = ("gemm", "attention", "embedding", "optimizer", "loss", "communication")
-"""Families whose kernels are no pass over a tensor that could be fused with its neighbors."""
+"""Families whose kernels can't be fused with their neighbors."""
 
 SHAPE = re.compile(r"(?:(\d+) x )?(\d+) x (\d+)")
 """Of a matrix, or of several."""
@@ -93,16 +91,12 @@ def product_sizes(shapes: object) -> tuple[int, int, int, int]:
 
 
 UNIT_NS = 1_000_000
-"""The host's time before each launch of a recording: replays scale it to what it is."""
+"""The host's time before each launch of a recording, which replays scale."""
 
 
 @dataclass(frozen=True, eq=False)
 class Launched:
-    """A phase's step as it would be launched.
-
-    work: its rows, with WORK; recording: a call and an activity per launch, in order;
-    row: the row of work of each.
-    """
+    """A phase's step as it would be launched: `work` with WORK; `row`: that of work, by launch."""
 
     work: pd.DataFrame
     recording: Recording
@@ -114,7 +108,7 @@ class Launched:
 
     @cached_property
     def texts(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns of text of the work that are asked for."""
+        """Columns of text of the work."""
         return {name: self.work[name].to_numpy(dtype=object) for name in ("pass", "leaf", "kind")}
 
     def of(self, column: str, *values: str) -> Mask:
@@ -148,8 +142,8 @@ def chains(step: Launched, outside_core: bool) -> tuple[Indices, Indices, Factor
 def launched(work: pd.DataFrame) -> Launched:
     """The step of a phase with so much work.
 
-    Passes follow each other. Within one, the launches of each row are spread evenly, as those of a
-    model's layers are; backward's rows are in reverse.
+    Within a pass, the launches of each row are spread evenly, as those of a model's layers are;
+    backward's rows are in reverse.
     """
     count = work["launches"].to_numpy()
     row = np.repeat(np.arange(len(work)), count)
