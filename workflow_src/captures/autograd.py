@@ -1,9 +1,9 @@
 """Operators that tell which forward operator made a node of autograd's: by sequence numbers.
 
 torch numbers the nodes that forward makes on a thread. An operator of forward has the number of the
-next node, which it makes or leaves to another one; a node has its own, and runs inside of
-"autograd::engine::evaluate_function: MmBackward0". Kineto has both numbers as arguments, and of a
-node forward's thread, by a count of its own; emit_nvtx appends ", seq = 5" to the names of ranges.
+next node; a node has its own, and runs inside of "autograd::engine::evaluate_function:
+MmBackward0". Kineto has both numbers as arguments, and of a node forward's thread, by a count of
+its own; emit_nvtx appends ", seq = 5" to the names of ranges.
 """
 
 import re
@@ -16,7 +16,7 @@ from workflow_src.captures.rows import of_each
 
 AROUND = "autograd::engine::evaluate_function: "
 ACCUMULATES = "AccumulateGrad"
-"""The end of the name of nodes that have no number: there is one for each parameter."""
+"""Ends the names of nodes that have no number: one for each parameter."""
 
 FORWARD, NODE, EVALUATION, ACCUMULATION = "forward", "node", "evaluation", "accumulation"
 """Kinds: operators that may have made a node, nodes, and what autograd does around one."""
@@ -25,23 +25,21 @@ _NUMBERED = re.compile(r"(?P<name>.+?), seq = (?P<number>\d{1,18})(?!\d)")
 
 
 def is_evaluation(name: object) -> bool:
-    """Whether autograd calls so what it does around a node."""
+    """Whether it names what autograd does around a node."""
     return isinstance(name, str) and name.startswith(AROUND)
 
 
 def traced(rows: pd.DataFrame) -> pd.DataFrame:
-    """A capture's operators of a trace, by `name`, `number` and `forward_thread`."""
+    """Those of a trace, by `name`, `number` and `forward_thread`."""
     around = of_each(rows["name"], _kind_around)
     own = np.where(rows["forward_thread"] > 0, NODE, FORWARD)
     return rows.assign(kind=np.where(around != "", around, own))
 
 
 def pushed(ranges: pd.DataFrame) -> pd.DataFrame:
-    """A capture's operators of those that emit_nvtx pushed as ranges.
-
-    A node has the name that stands around it. Of no node the thread of forward is known.
-    """
+    """Those that emit_nvtx pushed as ranges; the thread of forward isn't known of any."""
     names = ranges["name"]
+    # A node has the name that stands around it.
     around = filter(is_evaluation, names.unique())
     if not (nodes := {name.removeprefix(AROUND).split(", ")[0] for name in around}):
         return pd.DataFrame()

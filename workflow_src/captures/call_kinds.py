@@ -15,11 +15,11 @@ KINDS = {
     "malloc": r"Malloc|MemAlloc|HostAlloc|MemCreate",
     "free": r"Free|MemRelease",
 }
-"""What an API call does, by the first pattern found in its name; anything else is "other"."""
+"""What an API call does, by the first pattern found in its name; else "other"."""
 
 BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
-"""Calls that return only when the device has done something: waits, synchronous copies, and
-freeing memory, which waits for all kernels."""
+"""Calls that return only when the device has done something: freeing memory waits for all kernels.
+"""
 
 
 def call_kinds(names: pd.Series) -> pd.Series:
@@ -36,5 +36,5 @@ def matching(names: "pd.Series[Any] | Values", pattern: str) -> Mask:
 
 
 def launches_work(names: pd.Series) -> Mask:
-    """Which calls launch work of a device: kernels or graphs, not functions of the host."""
+    """Which calls launch work of a device, not functions of the host."""
     return matching(names, KINDS["launch"]) & ~matching(names, "HostFunc")

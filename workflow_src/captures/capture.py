@@ -1,6 +1,6 @@
 """What was read of a capture, whoever made it, how it was recorded, and what was lost on the way.
 
-All times are integer nanoseconds. A process or thread of -1 is unknown.
+All times are integer nanoseconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,11 +46,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "waits": STREAM_WAITS,
     "operators": ("kind", "start_ns", "end_ns", "process", "thread", "number", "forward_thread"),
 }  # fmt: skip
-"""The columns of each table of a capture."""
+"""Of each table."""
 
 CATEGORIES = frozenset(("kind", "direction", "source", "target"))
-"""Columns of few different texts, which are compared again and again. Calls and work, of which
-there are more than of anything else, have few names, too."""
+"""Columns of few different texts, as are the names of calls and work, the longest tables."""
 
 SMALL = frozenset(("process", "thread", "device", "stream"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
@@ -59,22 +58,22 @@ KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
 NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_name("notes.csv"))}
-"""What is said of a capture, by code; a note gives the count, and names where it helps."""
+"""What is said of a capture, by code."""
 
 UNREADABLE = "unreadable"
 IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
 NO_KERNELS, LOST_KERNELS = "no kernels", "lost kernels"
-"""Codes of NOTES; of a capture that has no kernel, and of one that has others."""
+"""Of a capture that has no kernel, and of one that has others."""
 
 
 @dataclass(frozen=True)
 class Recording:
     """How a capture was recorded; "" and None for what the file doesn't say.
 
-    profiler: "nsys" or "torch", and its version; schema: the version of the export's tables;
-    tracing: "hardware" or, by instructions that the profiler adds, "software"; dropped: events that
-    the profiler says it lost; launches: calls that launch work; unanswered: those of them without
-    an activity of their number; card: the one that worked, None if there are several kinds.
+    profiler: "nsys" or "torch"; schema: the version of the export's tables; tracing: "hardware" or,
+    by instructions that the profiler adds, "software"; dropped: events that it says it lost;
+    launches: calls that launch work; unanswered: those without an activity of their number; card:
+    None if there are several kinds.
     """
 
     profiler: str = ""
@@ -97,26 +96,23 @@ class Note:
 
 
 def counted(lost: Mapping[str, int]) -> tuple[Note, ...]:
-    """Notes for the counts that aren't 0, by code, in the order of NOTES."""
+    """Notes for the counts that aren't 0, in the order of NOTES."""
     return tuple(Note(code, lost[code]) for code in NOTES if lost.get(code))
 
 
 @dataclass(frozen=True)
 class Capture:
-    """One capture.
+    """Tables with COLUMNS.
 
-    Its tables have COLUMNS. ranges: a row per range; `domain` is DEFAULT for the one without a
-    name. work: a row per device activity; launch_ns and launch_end_ns are of the call that launched
-    it and `thread` is that call's, all UNKNOWN if it isn't known.
-    calls: a row per API call, and per overhead that the profiler recorded of itself: kind is API,
-    PAGEABLE_COPY or OVERHEAD.
-    copies: a row per copy or set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET,
-    or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT;
-    a set has no source); bytes, or NaN. thread_names: a row per name of a thread, which may have
-    several. waits: a row per wait of a stream for an event: what is launched on `stream` after
-    wait_ns starts after what was launched on record_stream before record_ns. These are UNKNOWN
-    where the profiler doesn't tell which record it was. operators: a row per operator that tells
-    what autograd's nodes were made by: see autograd.py.
+    ranges: `domain` is DEFAULT for the one without a name. work: a row per device activity;
+    launch_ns, launch_end_ns and `thread` are of the call that launched it, or UNKNOWN. calls: a row
+    per API call, and per overhead that the profiler recorded of itself. copies: a row per copy or
+    set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET, or UNKNOWN_TEXT); source
+    and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT; a set has no source);
+    bytes, or NaN. thread_names: a thread may have several. waits: a row per wait of a stream for an
+    event: what is launched on `stream` after wait_ns starts after what was launched on
+    record_stream before record_ns; these are UNKNOWN where the profiler doesn't tell the record.
+    operators: see autograd.py.
     """
 
     ranges: pd.DataFrame
@@ -162,7 +158,7 @@ def early(work: pd.DataFrame) -> int:
 
 
 def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
-    """A table of a capture, whose columns come in their order and types; {} stands for no row.
+    """A table of a capture with its columns in their types; {} stands for no row.
 
     Numbers are 64-bit integers unless they are SMALL; bytes that are UNKNOWN become NaN.
     """
@@ -194,7 +190,7 @@ def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Cate
 
 
 def as_small(values: Integers, bits: tuple[int, ...] = (32,)) -> Integers:
-    """The same in the first of these numbers of bits each that all fit into, or as they are."""
+    """The same in the first of these numbers of bits that all fit into, or as they are."""
     for size in bits:
         limits = np.iinfo(f"int{size}")
         if values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max:

@@ -9,20 +9,20 @@ from typing import Any
 from workflow_src.captures.files import head, value_after
 
 PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*')
-"""Kineto's list of devices, which stands before a trace's events."""
+"""Kineto's list of devices, before a trace's events."""
 
 CUDA_OF_DRIVER = re.compile(rb'"cuda_driver_version"\s*:\s*(?=\d)')
 """The CUDA version that a trace's driver can, as 13000 for 13.0."""
 
 PROPERTY = ("name", "computeMajor", "computeMinor")
 AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
-"""In the names of cards whose profiler writes numbers of its own as the capability."""
+"""Cards whose profiler writes numbers of its own as the capability."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A card; capability: NVIDIA's of compute, as (9, 0), or None; driver: its version, as
-    580.159.04, or the CUDA version that it can, or ""."""
+    """capability: NVIDIA's of compute, as (9, 0), or None; driver: its version, as 580.159.04, or
+    the CUDA version that it can, or ""."""
 
     name: str
     capability: tuple[int, int] | None = None

@@ -1,4 +1,4 @@
-"""Which ranges count: those of the program, not those that libraries push for themselves."""
+"""Which ranges count: those of the program, not those that libraries push."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ LIBRARIES = frozenset(
         "libkvikio", "librmm", "raft", "torch", "OpenACC",
     )
 )  # fmt: skip
-"""Domains that libraries push ranges in, in lower case. A domain that isn't here is the user's."""
+"""Domains that libraries push ranges in, in lower case; others are the user's."""
 
 _TORCHS = re.compile(
     r"ProfilerStep#\d+$|Optimizer\.(step|zero_grad)#|enumerate\(DataLoader\)#|"
@@ -54,7 +54,7 @@ def choose(
     ranges: pd.DataFrame, asked: tuple[str, ...] | None
 ) -> tuple[pd.DataFrame, tuple[Note, ...]]:
     """The ranges of the domains asked for or, without any, of all but libraries' own; and a note of
-    each domain whose don't count. Raises TraceError for a domain that the capture doesn't have."""
+    each other domain. Raises TraceError for a domain that the capture doesn't have."""
     sizes = ranges["domain"].value_counts().sort_index()
     for name in asked or ():
         if name not in sizes.index:

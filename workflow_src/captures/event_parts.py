@@ -40,12 +40,12 @@ PARTS = {
     **dict.fromkeys(("cpu_op", "operator"), "operators"),
     THREAD_NAME: "threads",
 }
-"""The part that an event belongs to, by its category in lower case."""
+"""The part of an event, by its category in lower case."""
 
 API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
-"""The ends of categories of calls: CUDA's, HIP's, XPU's and others'; and categories of events that
-are on a device's stream and no work."""
+"""Ends of categories of calls: CUDA's, HIP's, XPU's and others'; and categories of events on a
+device's stream that are no work."""
 
 LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
 """Phases: of events that last, that begin and end apart, and that say something of a thread."""
@@ -59,8 +59,8 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 """What is read of the arguments of each part's events besides."""
 
 ALWAYS, FIRST_TEXT = ("waits", "threads", "autograd"), 2**30
-"""Parts that are read whatever is asked for, and the number of the first process or thread that the
-file names by text; systems count lower."""
+"""Parts that are always read, and the number of the first process or thread that the file names by
+text; systems count lower."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Trace:
         if category == SYNCHRONIZATION:
             part, events = "waits", [event for event in events if event.name == WAIT]
         if part is None and (category or "").lower() not in NOT_WORK:
-            # Of no known category may be work what is on a stream, or has no category.
+            # Of an unknown category, what is on a stream, or has none, may be work.
             some = [e for e in events if not category or e.args.stream is not None]
             self.unread += Counter({category or "": len(some)})
         if part == "operators":
@@ -137,8 +137,8 @@ class Trace:
         self._columns[part].append(columns)
 
     def pair(self) -> None:
-        """Add each event that begins apart as one that lasts to the end that is its: on a thread,
-        an end is that of what began last. Without one a range ends at LATEST_NS."""
+        """Add each event that begins apart as one that lasts to its end: on a thread, an end is
+        that of what began last. Without one a range ends at LATEST_NS."""
         marks, at = self._marks, times([mark.ts for mark in self._marks]).tolist()
         lengths, threads = dict[int, int](), defaultdict[tuple[str, str], list[int]](list)
         timed = [row for row, ns in enumerate(at) if ns != NOT_A_TIME]

@@ -69,7 +69,7 @@ _ANY = json.JSONDecoder(parse_float=str, parse_constant=lambda text: None, stric
 
 
 def events_of(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[list[Event]]:
-    """The events of a trace, in lists, in the order of its text.
+    """The events of a trace, in lists, in order.
 
     lost: counts BAD events, and that it is CUT_OFF. Raises TraceError if it isn't a trace.
     """
@@ -113,7 +113,7 @@ def _after_start(blocks: Iterator[bytes]) -> bytes:
 
 
 def _last_cut(data: bytes) -> tuple[int, int] | None:
-    """The end of an event and the beginning of the next one, the last ones in some text."""
+    """The end of an event and the beginning of the next, the last ones in some text."""
     at = len(data)
     while (at := data.rfind(b"}", 0, at)) >= 0:
         if found := NEXT.match(data, at):
@@ -163,7 +163,7 @@ def times(values: Sequence[msgspec.Raw]) -> Indices:
 
 
 def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
-    """Numbers of digits, some with a point, all at once: their ends, and where points are."""
+    """Numbers of digits, some with a point, all at once, by their ends and where points are."""
     row, decimals = np.searchsorted(ends, points), np.zeros(len(ends), dtype=np.int64)
     decimals[row] = ends[row] - points - 1
     digits = np.fromstring(text.replace(b".", b""), dtype=np.int64, sep="\n")

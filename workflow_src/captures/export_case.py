@@ -1,7 +1,7 @@
 """Export reports of nsys with the nsys on the PATH; and the captures of cases.
 
-The export of a case is a folder. Of a report it holds the SQLite and the CSVs of `nsys stats`, of a
-trace of torch.profiler a copy of it.
+A case's export is a folder with a report's SQLite and the CSVs of `nsys stats`, or a copy of a
+trace of torch.profiler.
 """
 
 import os
@@ -20,8 +20,8 @@ ADVICE = "use the nsys that made it or a newer one, or give what that exports as
 
 
 def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
-    """The files that a capture is read from: of a report of nsys, its SQLite in a folder, which is
-    made again of a report of another time. Raises TraceError if nsys fails."""
+    """The files that a capture is read from: of a report of nsys, its SQLite in a folder, made
+    again of a report of another time. Raises TraceError if nsys fails."""
     report, database = files[0], folder / EXPORT
     if report.suffix != SUFFIX:
         return files
@@ -33,7 +33,7 @@ def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
     try:
         write_whole(database, lambda partial: nsys_cli.export_sqlite(report.resolve(), partial))
     except TraceError as error:
-        # What follows is advice for captures of this project, which can be made again.
+        # What follows is advice for captures of this project.
         reason, _, _ = str(error).partition("; ")
         raise TraceError(f"{report}: {reason}; {ADVICE}") from error
     os.utime(database, ns=(made_ns, made_ns))

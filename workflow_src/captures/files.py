@@ -1,7 +1,6 @@
-"""What a file of a capture holds, compressed or not, and how much reading it may take.
+"""What a file of a capture holds, compressed or not, and how much memory reading it may take.
 
-A file of a megabyte can hold a gigabyte. Beyond a limit of memory, reading ends in a sentence of
-its own.
+A file of a megabyte can hold a gigabyte.
 """
 
 import argparse
@@ -24,12 +23,12 @@ from workflow_src.common.units import GIB
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
 BLOCK, HEAD = 2**22, 2**18
-"""Bytes that are read of a file at a time, and of its beginning, where a few thousand come before a
+"""Bytes that are read of a file at a time, and of its beginning: a few thousand come before a
 trace's events."""
 
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 OTHERWISE = (GZIP, b"PK\3\4", b"\xfd7zXZ\0", b"BZh", b"\x28\xb5\x2f\xfd")
-"""The first bytes of what isn't read: gzip in gzip, zip, xz, bzip2 and Zstandard."""
+"""First bytes of what isn't read: gzip in gzip, zip, xz, bzip2 and Zstandard."""
 
 GIVE = (
     "give an SQLite export of nsys (nsys export --type sqlite), or a trace that torch.profiler "
@@ -73,10 +72,7 @@ def value_after(where: re.Pattern[bytes], text: bytes) -> Any:
 
 
 def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
-    """A file's bytes, decompressed, in parts of at most `most` bytes.
-
-    Raises one of BROKEN_GZIP, after what can be read.
-    """
+    """A file's bytes, decompressed, in parts. Raises one of BROKEN_GZIP after what can be read."""
     part, size = list[bytes](), 0
     with cast(BufferedReader, gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
         try:
@@ -116,7 +112,7 @@ def database(path: Path) -> Iterator[Path]:
 
 
 def add_limit(parser: argparse.ArgumentParser) -> None:
-    """Add the argument of the limit to a parser."""
+    """Add the argument of the limit."""
     parser.add_argument(
         "--memory-gib", metavar="GIB", type=positive,
         help="most memory that reading it may take; without it half of what is available",
@@ -127,7 +123,7 @@ def add_limit(parser: argparse.ArgumentParser) -> None:
 def within_limit(given: argparse.Namespace) -> Iterator[None]:
     """Keep to the limit given as an argument. Raises TraceError where memory doesn't suffice.
 
-    On Linux alone memory is limited: other systems don't say how much there is.
+    On Linux alone: other systems don't say how much there is.
     """
     known = Path("/proc/meminfo").is_file()
     memory_gib = given.memory_gib or (SHARE * available_bytes() / GIB if known else math.inf)

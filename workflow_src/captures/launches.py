@@ -23,15 +23,15 @@ from workflow_src.captures.rows import Mask
 from workflow_src.common.intervals import Indices, Integers
 
 _BITS = 44
-"""Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
+"""Numbers of launches have 32 bits, with that of a merged rank 44; larger ones aren't valid."""
 
 
 @dataclass(frozen=True)
 class Numbered:
     """API calls, as Capture.calls with the `correlation` that they share with what they launched.
 
-    known: their processes; keys: of the calls with a number, in order; row: of each its row. A call
-    inside of another one of its key, as a driver's in the runtime's, has none.
+    known: their processes; keys: of the calls with a number, in order; row: of each. A call inside
+    of another one of its key, as a driver's in the runtime's, has none.
     """
 
     calls: pd.DataFrame
@@ -76,8 +76,8 @@ class Numbered:
     def latest(self, wanted: Indices, begun: Indices) -> Indices:
         """The row of the latest launch of each reused key before `begun` (ns).
 
-        UNKNOWN after a launch that is left without an activity: what it launched may have begun
-        late. So it is where traces of several ranks have become those of one process.
+        UNKNOWN after a launch without an activity: what it launched may have begun late. So it is
+        where traces of several ranks have become those of one process.
         """
         own = np.isin(self.keys, self.reused)
         made = pd.DataFrame({"key": self.keys[own], "row": self.row[own]})
@@ -102,9 +102,9 @@ def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
 
 
 def launched(work: pd.DataFrame, made: Numbered) -> tuple[dict[str, Any], int, dict[str, Any]]:
-    """For each activity, of which process, start_ns and `correlation` are given, launch_ns,
-    launch_end_ns and thread, as in Capture.work; how many have a number that several launches have;
-    and `launches` and `unanswered`, as in Recording.
+    """For each activity (process, start_ns and `correlation`) launch_ns, launch_end_ns and thread,
+    as in Capture.work; how many have a number that several launches have; and `launches` and
+    `unanswered`, as in Recording.
 
     What a stream's capture records into a graph is launched with that.
     """
@@ -161,11 +161,10 @@ def _at(values: Integers, call: Indices, found: Mask) -> Integers:
 
 
 def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
-    """Which stream waited for which record of an event, as Capture.waits, in order of time.
+    """Capture.waits in order of time, without those whose call or device isn't known.
 
     waits: process, device, stream and `correlation` of the wait's call; and, or UNKNOWN, the
-    record's device, stream and correlation as record_device and so on. Those whose call or device
-    isn't known are left out.
+    record's as record_device and so on.
     """
     start = made.calls["start_ns"].to_numpy()
     numbers = ("correlation", "record_correlation")

@@ -1,9 +1,9 @@
 """Traces of several ranks that a tool merged into one, whose processes are named by text.
 
 SGLang's merge_profiles (python/sglang/srt/utils/profile_merger.py) makes "[TP00] 500" of process
-500 of rank 0, and "[TP00] 0" of its device, and leaves numbers of launches as they were, so that
-all ranks have the same ones. A launch is that of its own rank: of a process whose text is that of
-the device but for one number.
+500 of rank 0, and "[TP00] 0" of its device, and leaves numbers of launches as they were: all ranks
+have the same ones. A launch is of its own rank: of a process whose text is that of the device but
+for one number.
 """
 
 import re
@@ -27,15 +27,15 @@ LAUNCH_BITS = 32
 """Of a profiler's number of a launch. In a merged trace its rank, from 1, stands above them."""
 
 NAMED, NUMBER = "named", re.compile(r"\d+(?=\D*$)")
-"""A column of work: the process that the name of its device says, or UNKNOWN; and the last number
-in a text, that of the process or device itself."""
+"""A column of work: the process that its device's name says, or UNKNOWN; and the last number in a
+text, that of the process or device itself."""
 
 Names = Mapping[int, int]
-"""Numbers by those of processes and devices in events."""
+"""By numbers of processes and devices in events."""
 
 
 def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:
-    """Rows whose processes have another `number`, but for UNKNOWN, and so do their threads.
+    """Rows whose processes and their threads have another `number`, but for UNKNOWN.
 
     first: the number of the main thread of each row's process until now.
     """
@@ -48,8 +48,8 @@ def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.
 
 
 def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note]]:
-    """The parts of a trace with launches and devices numbered apart by rank, processes that the
-    file names by text numbered in its order, and a note that says so.
+    """The parts of a trace with launches and devices numbered apart by rank, and processes that the
+    file names by text numbered in its order, as a note says.
 
     texts: the number that each has in events.
     """
@@ -85,6 +85,6 @@ def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.Da
 
 
 def _called(values: Indices, names: Names, otherwise: int | None = None) -> Indices:
-    """Each value by another name; one that has none is called `otherwise`, or stays."""
+    """Each value by another name; one without is called `otherwise`, or stays."""
     called = of_each(values, lambda n: names.get(n, n if otherwise is None else otherwise))
     return called.astype(np.int64)

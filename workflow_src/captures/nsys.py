@@ -36,7 +36,7 @@ OF_RANGES = ("start", "end", "eventType", "globalTid", "textId", "domainId")
 OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
 
 VERSION = re.compile(r"_v\d+$")
-"""What nsys appends to a call's name: cudaLaunchKernel_v7000."""
+"""What nsys appends to a call's name, as _v7000."""
 
 MESSAGES, GPUS = "DIAGNOSTIC_EVENT", "TARGET_INFO_GPU"
 SYSTEM, DRIVER = "TARGET_INFO_SYSTEM_ENV", "NvDriverVersion"
@@ -61,7 +61,7 @@ def read(store: Store) -> Capture:
     """The capture in an nsys export. Raises TraceError, or what reading the store raises."""
     store.check()
     lost = Lost()
-    # The calls are read in another thread while this one reads all else.
+    # Calls are read in another thread meanwhile.
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(_calls, store, RUNTIME, lost)
         work, copies = read_work(store, lost)
@@ -92,10 +92,8 @@ def read(store: Store) -> Capture:
 
 
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
-    """The calls, or nsys's own time, as Capture.calls with `correlation`.
-
-    A call without an end ends where it begins.
-    """
+    """The calls, or nsys's own time, as Capture.calls with `correlation`; one without an end ends
+    where it begins."""
     with store.apart() as own_store:
         rows = own_store.integers(table, OF_CALLS)
         # Of ten million calls, a column that isn't let go takes 80 MB.
@@ -147,7 +145,7 @@ def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
 
 
 def _texts(store: Store, numbers: list[int]) -> list[str]:
-    """The name of each event, which has a text of its own, or the number of a registered string."""
+    """The name of each event: a text of its own, or the number of a registered string."""
     own = store.values(EVENTS, "text") or [None] * len(numbers)
     strings = {UNKNOWN: "(no name)", **store.texts(numbers)}
     return [

@@ -33,7 +33,7 @@ AT = {
     "deviceId": "device",
     "streamId": "stream",
 }
-"""What is read of each table, and what it is called then."""
+"""What is read of each table, and its name then."""
 
 SMALL = ("correlation", "device", "stream")
 MORE: dict[str, tuple[str, ...]] = {
@@ -46,14 +46,14 @@ MORE: dict[str, tuple[str, ...]] = {
 
 OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))
-"""What the numbers of copies and memories mean, as CUPTI's do."""
+"""Numbers of copies and memories, as CUPTI's."""
 
 LOWER = 2**24 - 1
-"""Of nsys's number of a thread, the bits of its own; above them are those of its process."""
+"""The bits of a thread in nsys's number of it; above them are those of its process."""
 
 
 def process_of(number: Indices) -> Indices:
-    """The process of nsys's number of a thread or process; UNKNOWN of such a one."""
+    """The process of nsys's number of a thread or process, if it is one."""
     return np.where(number == UNKNOWN, UNKNOWN, (number >> 24) & LOWER)
 
 

@@ -57,7 +57,7 @@ def _read(path: Path) -> Capture:
 def on_hosts_clock(capture: Capture) -> Capture:
     """A capture whose devices' times are later by what their clocks are ahead of the host's.
 
-    No activity starts before the call that launches it. In windows that follow each other (nsys
+    No activity starts before its launch. In windows that follow each other (nsys
     --capture-range-end=repeat) nearly all of a window did on an H200, by up to 21 us.
     """
     work = capture.work

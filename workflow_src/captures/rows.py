@@ -1,7 +1,7 @@
 """Events as rows of a table: their order, each once, closed, and only at times that can be.
 
 Profilers write durations that overflowed (TraceLens #669), timestamps of 0 (spark-rapids-jni #2255)
-and, after a clock was set, times of another epoch. Such events are told, and added up nowhere.
+and, after a clock was set, times of another epoch.
 """
 
 from collections.abc import Callable, Collection
@@ -24,11 +24,11 @@ WHAT = {"calls": "API calls", "overheads": "overheads of the profiler", "work": 
 """The events of parts whose name doesn't say it."""
 
 LONGEST_NS, QUEUED_NS = 86_400 * 10**9, 60 * 10**9
-"""A day: what is further than that from the middle event isn't of the same capture. And a minute:
-work runs on after the last call, but the host waits when 1,024 launches are in a device's queue."""
+"""What is a day from the middle event isn't of the same capture. And a minute: work runs on after
+the last call, but the host waits when 1,024 launches are in a device's queue."""
 
 SAMPLE = 10_000
-"""Events that the middle one is looked for among, evenly taken from all."""
+"""Events that the middle one is looked for among."""
 
 
 def of_each(
@@ -52,12 +52,12 @@ def spans(rows: pd.DataFrame) -> Spans:
 def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, list[Note]]:
     """The parts with each event closed, and without those of impossible times; notes of that.
 
-    doubled: parts in which events may stand twice, of which one is left.
+    doubled: parts in which events may stand twice.
     """
     once = dict(parts)
     for name in {*doubled} & {*parts}:
         rows = parts[name]
-        # Equal events are looked for where several share a start.
+        # Only where several share a start.
         some = rows[rows["start_ns"].duplicated(keep=False)]
         again = some.index[some.duplicated()]
         once[name] = rows.drop(again) if len(again) else rows

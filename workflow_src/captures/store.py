@@ -32,7 +32,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
 """The tables of events that are read, and the columns without which one can't be."""
 
 MISSING = {"start": -LATEST_NS, "end": LATEST_NS}
-"""What stands for a number that is missing, so that the event never ends; in others UNKNOWN."""
+"""What stands for a missing number, so that the event never ends; in others UNKNOWN."""
 
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
@@ -45,7 +45,7 @@ Columns = dict[str, Indices]
 
 @dataclass(frozen=True)
 class Store:
-    """The tables of an export that is open, by name, with the names of their columns."""
+    """The open tables of an export by name, with the names of their columns."""
 
     tables: Mapping[str, tuple[str, ...]]
     path: Path
@@ -58,8 +58,8 @@ class Store:
     def integers(self, table: str, names: Sequence[str]) -> Columns:
         """Columns of integers of a table by name, in one order; without rows if it isn't there.
 
-        Values that are missing are those of MISSING, or UNKNOWN. Raises TraceError where a column
-        is missing that NEEDED names, and ValueError if one holds other things.
+        Missing values are those of MISSING, or UNKNOWN. Raises TraceError where a column is missing
+        that NEEDED names, and ValueError if one holds other things.
         """
         columns = self.tables.get(table, ())
         lost = {*names} & {*NEEDED.get(table, ())} - {*columns}
@@ -108,11 +108,11 @@ class Store:
         return [Note("unread tables", count, name) for name, count in counts.items() if count]
 
     def apart(self) -> AbstractContextManager["Store"]:
-        """The same tables by a connection of their own, which another thread may use."""
+        """The same tables by a connection of their own, for another thread."""
         return opened(self.path)
 
     def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
-        """Columns, with what stands instead of a value that is missing.
+        """Columns, with what stands for a missing value.
 
         SQLite joins each as text, because a tuple for each row takes twice the time. Raises
         ValueError where what it joined isn't as many integers.
@@ -144,12 +144,12 @@ def _joined(table: str, columns: Mapping[str, int]) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The tables of an SQLite file, which is only read. A view is no table."""
+    """The tables of an SQLite file, which is only read; not its views."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
         query = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        # nsys has no such name, and others need not be asked for.
+        # nsys has no such name.
         names = [name for (name,) in connection.execute(query) if '"' not in name]
         about = {n: connection.execute(f'PRAGMA table_info("{n}")').fetchall() for n in names}
         tables = {name: tuple(row[1] for row in rows) for name, rows in about.items()}

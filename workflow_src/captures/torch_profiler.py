@@ -1,7 +1,7 @@
 """Reads a trace of torch.profiler of any program.
 
-Where nothing was launched, operators take the place of a device's activities. A trace whose kernels
-were lost has none, nor has one that is cut off before any: kernels come last.
+Where nothing was launched, operators take the place of a device's activities; not in a trace whose
+kernels were lost or that is cut off before any: kernels come last.
 """
 
 import re
@@ -39,14 +39,13 @@ from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.common.operators import DISPATCHED
 
 COPIED = re.compile(r"\AMemcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>\w+)\)")
-"""The name of a copy, as CUPTI's activities are named: Memcpy HtoD (Pageable -> Device)."""
+"""A copy's name, as of CUPTI: Memcpy HtoD (Pageable -> Device)."""
 
 FILLED = re.compile(r"\AMemset \((?P<target>\w+)\)")
 
 HOST = ("ranges", "calls", "overheads")
 DOUBLED = ("ranges", "calls", "work")
-"""Parts in which tools write events twice. Two operators may be alike, where times are whole
-microseconds."""
+"""Parts in which tools write events twice. Operators may be alike: times are whole microseconds."""
 
 
 def read(path: Path) -> Capture:
@@ -55,7 +54,7 @@ def read(path: Path) -> Capture:
     every = found.parts()
     launching = launches_work(every["calls"]["name"]).any()
     worked = len(every["work"]) + found.lost["bad work"]
-    # What isn't read may be the work of another vendor's device: operators aren't all, then.
+    # What isn't read may be the work of another vendor's device.
     if not (worked or launching or found.unread or found.lost["cut off"]):
         done, found = "operators", parts_of(blocks(path), (*HOST, "operators"))
         every = found.parts()
@@ -148,7 +147,7 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     """Operators as activities of a CPU, as Capture.work: calls, each with the time it spent itself.
 
     One that calls one of its own name, as autocast's wrapper of `aten::addmm` does, is one call
-    with the first such: both are the same work.
+    with the first such.
     """
     start, end = spans(operators)
     parent = np.full(len(start), NOWHERE)

@@ -1,8 +1,7 @@
 """Which rank of a distributed job a trace of torch.profiler is of, and which traces are of one job.
 
 The trace says its rank before its events: "distributedInfo": {"rank": 0, "world_size": 2, ...}.
-That two ranks are of one job shows when they begin. Only beginnings of files are read, as this runs
-whenever rules are made.
+Only beginnings of files are read, as this runs whenever rules are made.
 """
 
 import re
@@ -23,12 +22,11 @@ NEAR_NS = 10 * 10**9
 """Traces of one job begin within this time of each other: 15 ms on one host."""
 
 ONE_WAY = re.compile(r"_(?:Broadcast|Reduce)_")
-"""Found in names of kernels that move data from one process, or to one, which needn't end together.
-"""
+"""In names of kernels that move data from one process, or to one, and needn't end together."""
 
 TOGETHER_NS = 100_000
-"""Kernels of one call end within this time of each other, by clocks of ranks made one: 40 us in
-traces of two ranks on one host."""
+"""Kernels of one call end within this time, by clocks of ranks made one: 40 us in traces of two
+ranks on one host."""
 
 T = TypeVar("T")
 
@@ -51,10 +49,8 @@ class Job:
 
 
 def rank_of(path: Path) -> Rank | None:
-    """The rank that a trace, compressed or not, is of; None for a file without one.
-
-    Also for what can't be read, which its reader says.
-    """
+    """The rank that a trace, compressed or not, is of; None also for what can't be read, which its
+    reader says."""
     begin = head(path)
     found = value_after(INFO, begin)
     if not found:

@@ -40,10 +40,9 @@ CAST = "cast"
 class Attributed:
     """A capture whose work is placed.
 
-    waits_known: whether wait_ns can be told. work: that placed, with `path` (a number, or NOWHERE),
-    `family`, `named` (a row of `names`), `wait_ns` and `made_in`, the path of forward that a node
-    of backward is of (see forward_paths).
-    names: a row per distinct kind and name of work, with their family and short name.
+    work: with `path` (a number, or NOWHERE), `family`, `named` (a row of `names`), `wait_ns` (if
+    waits_known) and `made_in` (see forward_paths). names: a row per distinct kind and name of work,
+    with family and short name.
     """
 
     capture: Capture
@@ -70,12 +69,11 @@ def attributed(
 ) -> Attributed:
     """Place a capture's work in the ranges of these domains; None: all but libraries' own.
 
-    fold: what this regular expression matches is left out of ranges' names, which joins paths. Then
+    fold: what this regular expression matches is left out of ranges' names, which joins paths; then
     ranges that differ by numbers alone are folded where they are many or steps, unless it is "".
-    step: the name of the ranges that are steps, if they have one. Raises TraceError for a domain
-    that the capture doesn't have.
+    step: the name of the ranges that are steps, if any. Raises TraceError for a domain that the
+    capture doesn't have.
     """
-
     ranges = capture.ranges
     if fold:
         names = ranges["name"].str.replace(fold, "", regex=True)

@@ -3,9 +3,9 @@
 By sequence numbers (captures/autograd.py). A node's maker is the last begun operator of forward
 with its number, on the thread of its forward. What is launched around a node is the node's; what
 accumulates gradients has no number, and is that of the node before. An operator that makes nodes in
-backward, as for gradients of gradients, stands for the maker of the node it lies in, unless forward
-runs again there, in ranges of its own (activation checkpointing): then for the range in which it
-first ran. What is launched as forward runs again is not of backward, and lies in those ranges.
+backward, as for gradients of gradients, stands for the maker of the node it lies in, or, if forward
+runs again there in ranges of its own (activation checkpointing), for the range in which it first
+ran. What is launched as forward runs again is not of backward.
 
 By ranges of profile_ranges.py: `backward/gradients/h` is of `forward/h`.
 """
@@ -28,10 +28,10 @@ NOT_TOLD = -2
 """The path of backward's work of which no range of forward is known."""
 
 GRADIENTS = re.compile(r"((?:.*/)?)backward/gradients((?:/.*)?)")
-"""The paths of the ranges that profile_ranges.py opens in backward."""
+"""Paths of the ranges that profile_ranges.py opens in backward."""
 
 Trees = dict[tuple[int, ...], Nesting]
-"""How what autograd does on each thread is nested."""
+"""What autograd does on each thread."""
 
 
 def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
@@ -69,7 +69,7 @@ def _numbers(paths: Paths) -> dict[tuple[int, str], int]:
 
 
 def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
-    """Of each activity in a node the path of the node's maker; rows: operators in order of time."""
+    """Of each activity in a node the path of the node's maker; rows: operators by time."""
     work, ranges = placed.work, placed.ranges
     (start, end), kind = spans(rows), rows["kind"].astype(object).to_numpy()
     forward = kind == FORWARD
@@ -126,7 +126,7 @@ def _modules(rows: pd.DataFrame, ranges: pd.DataFrame, at: Indices) -> Indices:
 
 
 def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:
-    """The maker of each node, and of what autograd does around one; NOWHERE where not known."""
+    """The maker of each node, and of what autograd does around one, or NOWHERE."""
     found = np.full(len(rows), NOWHERE)
     pairs = _made(rows)
     found[pairs["row"]] = pairs["row_of"]
@@ -145,7 +145,7 @@ def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:
 def _made(rows: pd.DataFrame) -> pd.DataFrame:
     """The `row` of each node whose maker is known, and the maker's, `row_of`.
 
-    Forward's thread is that which has most of the numbers of its nodes. Where it isn't said, a
+    Forward's thread is that which has most of the numbers of its nodes. Where none is said, a
     number that several threads have tells nothing.
     """
     numbered = rows.assign(row=rows.index)[rows["number"] != UNKNOWN]
@@ -163,7 +163,7 @@ def _made(rows: pd.DataFrame) -> pd.DataFrame:
 def _first_run(paths: Paths, again: Indices, around: Indices, made: Indices) -> Indices:
     """The paths of forward's first run, where it runs again in the paths `again`, or these.
 
-    around, made: the path of the node that runs it again, and of that node's maker.
+    around, made: the path of the node that runs it again, and of its maker.
     """
     number = _numbers(paths)
     asked = pd.DataFrame({"again": again, "around": around, "made": made})

@@ -22,18 +22,18 @@ from workflow_src.placing.steps import step_ranges, steps
 from workflow_src.placing.turns import one_after_another
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
-"""The name of a range that says something about a capture: see measure/profiled_run.py."""
+"""Range names that say something about a capture: see measure/profiled_run.py."""
 
 LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "endless calls")
-"""Notes of a capture in which something could not be read."""
+"""Notes of what could not be read."""
 
 
 @dataclass(frozen=True)
 class CaseCapture:
     """A case's capture.
 
-    placed: as any other, with the ranges of PHASES as steps. ranges: of these with `path`, and with
-    `phase` and `step` of the step that they lie in, or "" and NOWHERE; work: as of with_places.
+    placed: with the ranges of PHASES as steps. ranges: with `path`, and `phase` and `step` of the
+    step that they lie in, or "" and NOWHERE; work: as of with_places.
     """
 
     placed: Attributed
@@ -53,7 +53,7 @@ class CaseCapture:
 
 
 def read_case(export: Path) -> CaseCapture:
-    """The capture in the folder of an export. Raises TraceError if it can't be read."""
+    """The capture in an export's folder. Raises TraceError if it can't be read."""
     try:
         return placed_case(read(exported_file(export)))
     except TraceError as error:
@@ -62,7 +62,7 @@ def read_case(export: Path) -> CaseCapture:
 
 def placed_case(capture: Capture) -> CaseCapture:
     """A capture of a case, placed."""
-    # Named, so that no step of torch.profiler counts: one holds all that is captured of a case.
+    # By domains, so that no step of torch.profiler counts: one holds all that is captured.
     own = tuple(each for each in capture.ranges["domain"].unique() if not is_library(each))
     found = attributed(capture, own or None, fold="")
     ranges = found.placed.ranges
@@ -96,7 +96,7 @@ def ledger(case: CaseCapture) -> pd.DataFrame:
 
 
 def require_complete(case: CaseCapture) -> None:
-    """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
+    """Raise TraceError unless the capture's closing range is there, and all of it was read."""
     capture, made = case.capture, case.capture.recording
     by = f"{made.profiler} {made.version}"
     if not (capture.ranges["name"] == END_OF_CAPTURE).any():

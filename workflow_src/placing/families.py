@@ -1,8 +1,8 @@
 """The family of an activity: of a GPU kernel, a memory operation or a CPU operator.
 
-Only the full name decides, by the ordered rules of `families.csv` (see kernel_names.py), one table
-for nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`)
-and operators (`aten::_softmax`), which share a family with the kernels that they launch. A gradient
+The ordered rules of `families.csv` (see kernel_names.py) decide by the full name: one table for
+nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
+operators (`aten::_softmax`), which share a family with their kernels. A gradient
 (`aten::max_pool2d_with_indices_backward`) that no rule matches has that of its forward operator.
 """
 
@@ -28,13 +28,13 @@ RULES = Path(__file__).with_name("families.csv")
 
 
 def families(names: pd.Series) -> pd.Series:
-    """The family of each name, on the index of `names`."""
+    """The family of each name; same index."""
     return by_name(names, family_of)
 
 
 @cache
 def family_of(name: str) -> str:
-    """The family of one name, `unknown` if no rule matches. Raises StageError without rules."""
+    """The family of one name, or UNKNOWN. Raises StageError without rules."""
     rules, gradient = read_rules(RULES, "family"), _GRADIENT.match(name)
     forward = gradient and first_match(gradient[1], rules)
     return first_match(name, rules) or forward or UNKNOWN
@@ -48,7 +48,7 @@ def naming(names: pd.Series) -> dict[str, pd.Series]:
 
 
 def coverage(table: pd.DataFrame) -> float:
-    """Share (0 to 1) of `busy_ns` whose `family` is known; 1.0 if there is no time at all."""
+    """Share (0 to 1) of `busy_ns` whose `family` is known; 1.0 without any time."""
     total = int(table["busy_ns"].sum())
     unknown = int(table.loc[table["family"] == UNKNOWN, "busy_ns"].sum())
     return 1.0 - unknown / total if total else 1.0

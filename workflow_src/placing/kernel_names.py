@@ -1,17 +1,16 @@
 """What a kernel is called: its own name, a readable short one, and the precision that it reveals.
 
-The own name is without what its source is called or its arguments are: `void
+The own name is without namespaces and the list of arguments: `void
 fbgemm_gpu::permute_2D_data_kernel<true, float>(int, fbgemm_gpu::Offsets)` is no product because its
-project is called after one, nor does it compute in what it is handed. Arguments of templates stay,
-without their namespaces: a general kernel such as `vectorized_elementwise_kernel`, `reduce_kernel`
-or `device_kernel` is told by the functor that it is made for, and a product by the types of its
-elements.
+project is called after one. Arguments of templates stay: a general kernel such as
+`vectorized_elementwise_kernel`, `reduce_kernel` or `device_kernel` is told by its functor, and a
+product by the types of its elements.
 
-What a name tells is written as ordered rules (`families.csv`, `precisions.csv`), of which the first
-wins whose pattern is found in the own name, or with `::` in the pattern in the one with namespaces.
+Rules (`families.csv`, `precisions.csv`) are ordered: the first wins whose pattern is found in the
+own name, or with `::` in the pattern in the one with namespaces.
 
-Itanium's mangling, as far as names need it: an identifier follows its length, those of a nested
-name follow each other (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling).
+In Itanium's mangling, an identifier follows its length, and those of a nested name follow each
+other (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling).
 """
 
 import re
@@ -28,7 +27,7 @@ from workflow_src.common.reading import reading
 MAX_LENGTH = 64
 
 NO_KERNEL = ("Memcpy ", "Memset ")
-"""Prefixes of the names of copies and sets in torch.profiler's traces."""
+"""Begin the names of copies and sets in torch.profiler's traces."""
 
 PRECISIONS = Path(__file__).with_name("precisions.csv")
 MULTIPLYING = ("gemm", "convolution", "attention")
@@ -66,7 +65,7 @@ _WORDS = re.compile(r"(?:\w+::)*([A-Za-z_]\w*)|(\d+)u?l?")
 
 @cache
 def read_rules(path: Path, tells: str) -> Rules:
-    """The rules in a file, to be tried in order. Raises StageError for a file that has none."""
+    """The rules in a file, in order. Raises StageError for a file that has none."""
     expected = f"a table of rules with the columns {tells}, pattern and why"
     with reading(path, expected, "restore it, or correct that line", StageError):
         rows = [(row[tells], row["pattern"], row["why"]) for row in csv_rows(path)]
@@ -74,7 +73,7 @@ def read_rules(path: Path, tells: str) -> Rules:
 
 
 def first_match(name: str, rules: Rules) -> str | None:
-    """What the first rule tells that a name matches; None if it matches none."""
+    """What the first rule tells that a name matches, if any."""
     qualified = qualified_name(name)
     own = _NAMESPACE.sub("", qualified)
     found = (told for rule, asks, told in rules if rule.search(qualified if asks else own))
@@ -91,7 +90,7 @@ def qualified_name(name: str) -> str:
 
 
 def _parameters(name: str) -> int:
-    """Where the list of parameters starts: at the first parenthesis outside of all brackets."""
+    """Where the parameters start: at the first parenthesis outside of all brackets."""
     opened = ""
     for found in _BRACKET.finditer(name):
         if found[0] == "(" and not opened and found.start():
@@ -104,7 +103,7 @@ def _parameters(name: str) -> int:
 
 
 def _demangled(name: str) -> str:
-    """The identifiers of a mangled name as `a::b<c::d, e>`: types and literals are left out."""
+    """The identifiers of a mangled name as `a::b<c::d, e>`, without types and literals."""
     nested: list[str] = []
     at, end = 2, 0
     while found := _MANGLED.search(name, at):
@@ -121,10 +120,10 @@ def _demangled(name: str) -> str:
 
 
 def short_names(names: pd.Series) -> pd.Series:
-    """A readable form of each name, up to 64 characters, no "|" or line breaks; same index.
+    """A readable form of each name, at most MAX_LENGTH long, no "|" or line breaks; same index.
 
     `void at::native::vectorized_elementwise_kernel<4, ...MulFunctor<float>...>(...)` becomes
-    `vectorized_elementwise(mul)`; names without C++ signature are kept.
+    `vectorized_elementwise(mul)`; names without C++ signature stay.
     """
     return by_name(names, lambda name: _fit(_short(name)))
 
@@ -136,8 +135,7 @@ def by_name(names: pd.Series, text: Callable[[str], str]) -> pd.Series:
 
 def distinct_names(names: pd.Series) -> pd.Series:
     """Short names; those that several share with the first words, or else numbers, that not all of
-    these hold: `vectorized_elementwise(add): BFloat16`, or if these are the same, with a number.
-    """
+    these hold: `vectorized_elementwise(add): BFloat16`, or if these are the same, with a number."""
     every = pd.Series(sorted(names.unique()), dtype=object)
     short = short_names(every)
     shared = {name: rows for name, rows in every.groupby(short) if len(rows) > 1}
@@ -159,7 +157,7 @@ def _told_apart(short: str, names: list[str]) -> list[str]:
 
 
 def _words(name: str) -> list[str]:
-    """The different words in a C++ name, without namespaces, and then its numbers."""
+    """The different words in a C++ name, without namespaces, then its numbers."""
     found = dict.fromkeys(_WORDS.findall(_CAST.sub("", UNNAMED.sub("", name))))
     return [word for word, _ in found if word] + [number for _, number in found if number]
 
@@ -196,15 +194,15 @@ def _function(path: str, rest: str) -> str:
 
 
 def _fit(name: str) -> str:
-    """`name` on one line without "|", shortened in the middle to at most MAX_LENGTH."""
+    """On one line without "|", shortened in the middle to MAX_LENGTH."""
     line = " ".join(name.replace("|", "/").split())
     tail = 18
     return line if len(line) <= MAX_LENGTH else f"{line[: MAX_LENGTH - tail - 1]}…{line[-tail:]}"
 
 
 def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
-    """For each name that multiplies: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others, and if
-    the name doesn't tell. `families` has the index of `names`."""
+    """fp32, tf32, bf16, fp16, fp8 or fp64 of each name that multiplies, if it tells; else "".
+    `families` has the index of `names`."""
     rules = read_rules(PRECISIONS, "precision")
     precisions = by_name(names, lambda name: first_match(name, rules) or "")
     return precisions.where(families.isin(MULTIPLYING), "")

@@ -49,10 +49,8 @@ _GENERATIONS = {"volta": 70, "turing": 75, "ampere": 80}
 
 @cache
 def what(name: str, short_name: str, family: str) -> str:
-    """What a kernel or operator does, as a noun: "matrix product", "cast to bf16", "division".
-
-    The family's name where the kernel's says no more.
-    """
+    """What a kernel or operator does, as a noun: "matrix product", "cast to bf16", "division"; its
+    family, where the name says no more."""
     copies = (word for pattern, word in _COPIES if pattern.search(name))
     if family == "copy" and (found := next(copies, "")):
         return found

@@ -1,24 +1,24 @@
 """The ledger of a step: its wall time as device time plus idle time, split by cause.
 
-For each step wall = device_active + idle, and idle is the sum of its causes, in integer
-nanoseconds, exactly. A gap is a time in which the device does nothing, up to its next activity or
-the end of the step. It is split in this order:
+wall = device_active + idle, and idle is the sum of its causes, exactly, in integer nanoseconds. A
+gap, in which the device does nothing, up to its next activity or the end of the step, is split in
+this order:
 
-1. profiler: where the gap overlaps an overhead that the profiler recorded of itself.
+1. profiler: where it overlaps an overhead that the profiler recorded of itself.
 2. queued: from the moment an activity was available to the device until the device started one.
    An activity is available when its launch call returns, or when it starts, if that is earlier.
-3. tail: after the last activity of a step, from the start of the step's last blocking call, which
-   waits for the device, to the end of the step.
-4. The remainder is the host's: it had not yet launched what the device waited for. Of it
+3. tail: after the last activity of a step, from the start of the step's last blocking call to the
+   end of the step.
+4. The remainder is the host's, which had not yet launched what the device waited for. Of it
    - synchronization is as much as the host had been blocked since its previous launch;
    - launch is the rest, but for what is
    - elsewhere: as much as the host was in ranges that launched nothing, where that is looked for.
    If the call that launched the next activity is not in the capture, it is unexplained instead.
 
-A blocking call returns microseconds after the device became idle: what it costs is the gap after
-it. Had it taken no time, the next launch would have come earlier by the time that it took, so that
-is what it explains, at most the entire gap. A host that was far ahead thus loses the entire gap,
-with the wait in the queue at its end; one that was behind anyway only the duration of the call.
+A blocking call returns microseconds after the device became idle: it costs the gap after it. Had it
+taken no time, the next launch would have come earlier by the time that it took, so that is what it
+explains, at most the entire gap. A host that was far ahead thus loses the entire gap, with the wait
+in the queue at its end; one that was behind anyway only the duration of the call.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices, Union,
 from workflow_src.common.nesting import NOWHERE
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
-"""Why the device was idle; the table has a column idle_{cause}_ns for each."""
+"""Why the device was idle, each a column idle_{cause}_ns."""
 
 ELSEWHERE = "elsewhere"
 ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
@@ -44,7 +44,7 @@ STEP_COLUMNS = (
 )
 
 AT_ONCE = 2**17
-"""Idle gaps that are split by cause at a time, about."""
+"""Idle gaps that are split at a time, about."""
 
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
@@ -56,13 +56,12 @@ def blocking(calls: pd.DataFrame) -> pd.DataFrame:
 class Device:
     """What the devices and the host of a process did, over an entire capture.
 
-    active: when any activity runs. gaps: a row per time in which none does, from BEFORE_ALL to
-    AFTER_ALL: start_ns, end_ns; ready_ns: when the first launch call of all later activities
-    returned, or AFTER_ALL; known: whether the call that launched the next one is in the capture.
-    launches, waits: start of each launch call and of each blocking call, sorted; launches begin
-    with BEFORE_ALL twice, for those before the capture.
-    overhead: time that the profiler took; held: the same, and time in blocking calls; elsewhere:
-    time in ranges that launched nothing.
+    gaps: a row per time in which no activity runs, from BEFORE_ALL to AFTER_ALL: start_ns, end_ns;
+    ready_ns: when the first launch call of all later activities returned, or AFTER_ALL; known:
+    whether the call that launched the next one is in the capture. launches, waits: sorted starts of
+    launch calls and of blocking calls; launches begin with BEFORE_ALL twice, for those before the
+    capture. overhead: time that the profiler took; held: the same, and time in blocking calls;
+    elsewhere: time in ranges that launched nothing.
     """
 
     active: Union
@@ -82,11 +81,11 @@ class Device:
         known = launch != NOWHERE
         launches = np.append([BEFORE_ALL, BEFORE_ALL], launch[known])
         launches.sort()
-        # Of the launches of one time, the first. np.unique takes 20 times as long.
+        # Each time once. np.unique takes 20 times as long.
         launches = launches[np.append([True, True], launches[2:] > launches[1:-1])]
         active = Union.of(*spans(activities))
         starts, ends = np.append(BEFORE_ALL, active.ends), np.append(active.starts, AFTER_ALL)
-        # The same times between gaps: each column of ten million is let go before the next one.
+        # Each column of ten million is let go before the next one.
         active = Union(ends[:-1], starts[1:], active.first)
         gaps = {"start_ns": starts, "end_ns": ends, "known": np.append(known[active.first], True)}
         ready = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
@@ -168,8 +167,7 @@ def _within(union: Union, starts: Indices, ends: Indices) -> Indices:
 def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
     """A row for each of these steps, in order, with STEP_COLUMNS.
 
-    device_active_ns: time in which at least one activity ran; busy_ns: device time launched in the
-    step, as in other tables, where activities that run at the same time all count.
+    busy_ns: device time launched in the step, where activities that run at the same time all count.
     Without API calls in the capture the causes are missing.
     """
     table = steps.sort_values(["start_ns", "step"], ignore_index=True)

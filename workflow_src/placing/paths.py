@@ -28,7 +28,7 @@ ANY = "*"
 """Stands for a number in a shape."""
 
 MANY = 32
-"""This many names may differ by numbers alone; of more, all are one. A reader needs each of a few
+"""So many names may differ by numbers alone; of more, all are one. A reader needs each of a few
 layers, but none of the calls that emit_nvtx numbers."""
 
 _NUMBER = re.compile(
@@ -39,9 +39,9 @@ _NUMBER = re.compile(
     r"|\d+(?:\.\d+)*(?![A-Za-z\d])"
 )
 _ENGINE = re.compile(r"\A(execute_(?:context_)?)\d.*", re.DOTALL)
-"""How vLLM and SGLang name the steps of their engine: after it come counts of requests, tokens."""
+"""How vLLM and SGLang name the steps of their engine, before counts of requests and tokens."""
 _CALL = re.compile(rf"\A{AROUND}|, (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
-"""In the names of emit_nvtx's ranges: what all of the engine's have, and which call it is."""
+"""In emit_nvtx's names: what all of the engine's have, and which call it is."""
 
 Names = npt.NDArray[np.object_]
 
@@ -52,7 +52,7 @@ def escaped(name: str) -> str:
 
 
 def shape(name: str) -> str:
-    """A name with ANY for each number: "step 3" and "step 4" are both "step *"."""
+    """A name with ANY for each number."""
     return _NUMBER.sub(ANY, _ENGINE.sub(rf"\1{ANY}", name))
 
 
@@ -65,7 +65,7 @@ def shapes(names: "pd.Series[str] | Values") -> Names:
 class Paths:
     """All paths: text, process, the number of the path above (or NOWHERE), and depth from 1.
 
-    of_range: the number of each range's path. notes: how many names were folded.
+    of_range: the number of each range's path.
     """
 
     text: Names
@@ -131,9 +131,9 @@ def common_path(paths: Iterable[str]) -> str:
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
     """A row per path, with its text and process.
 
-    instances, host_ns, span_ns: of its ranges, added up; busy_ns: of all work launched in it,
-    own_ns of what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the
-    work; backward_ns: of backward's work that it and its inner ranges made.
+    instances, host_ns, span_ns: of its ranges, added up; busy_ns, wait_ns: of all work launched in
+    it, own_ns of what was launched in none of its inner ranges; backward_ns: of backward's work
+    that it and its inner ranges made.
     """
 
     def summed(at: Indices, values: Indices | int) -> Indices:

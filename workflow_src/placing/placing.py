@@ -1,8 +1,8 @@
 """Places device work in the ranges that were open when it was launched.
 
-Each thread with ranges of its own is a tree, unless it is a helper (threads.py): its ranges and
-launches are placed as if the thread that it works for had made them. Work belongs to the innermost
-range that is open in its tree. Of a process without any range, all work belongs to the whole.
+Each thread with ranges is a tree, unless it is a helper (threads.py): its ranges and launches are
+placed as if the thread that it works for had made them. Work belongs to the innermost range that is
+open in its tree; of a process without any range, to the whole.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ REASONS = NO_RANGE, NO_CALL = "no range was open at its launch", "its launch is 
 """Why work has no path."""
 
 OF_ROWS = (16, 32)
-"""Bits of the numbers of ranges, paths and names, which there are one of for each activity."""
+"""Bits of the numbers of ranges, paths and names: there is one for each activity."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Placed:
 
     parent, range: row numbers of ranges, or NOWHERE; busy_ns, span_ns of ranges: the device time
     launched in each and in its inner ones, and from the start of the first to the end of the last
-    such activity, or 0; tree: the thread that a range or launch is placed with, its own but for a
-    helper's. main_threads: of each process with ranges.
+    such activity, or 0; tree: the thread that a range or launch is placed with. main_threads: of
+    each process with ranges.
     """
 
     ranges: pd.DataFrame
@@ -89,7 +89,7 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
 
 
 def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """Ranges with `parent` and the times of what was launched in them, whose `range` is known."""
+    """Ranges with the times of what was launched in them, whose `range` is known."""
     duration, (begin, end) = work["duration_ns"].to_numpy(), spans(work)
     # Those of NOWHERE come last.
     parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
@@ -105,7 +105,7 @@ def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_unplaced(paths: "pd.Series[str]") -> "pd.Series[bool]":
-    """Which of the paths that work has in tables are a reason why it has none, in brackets."""
+    """Which of tables' paths are a reason why work has none, in brackets."""
     return paths.isin([f"({reason})" for reason in REASONS])
 
 

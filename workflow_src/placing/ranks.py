@@ -1,14 +1,14 @@
 """Ranks of one job: how long they wait for each other, and traces of each made one capture.
 
 Processes that communicate, all of a program or a group of them, call the same collectives in the
-same order, each group in a stream of its own, and one call's kernels end together, when the last
+same order, each group in a stream of its own. One call's kernels end together, when the last
 process has come; but a broadcast's sender may be done before another process has begun. What a
 kernel takes longer than the shortest one of its call, it waited. Nothing is told unless all kernels
 fit that, or all of the time that every process recorded, as ranks' windows differ.
 
-Clocks of ranks that were traced one by one may be those of different hosts. So the times of each
-are moved by how far, at the median, its collectives end after those of the first rank, if they have
-equally many.
+Ranks that were traced one by one may have clocks of different hosts. So the times of each are moved
+by how far, at the median, its collectives end after those of the first rank, if they have equally
+many.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     begin, end = int(of_process.min().max()), int(of_process.max().min())
     inside = found[found["end_ns"].between(begin - TOGETHER_NS, end + TOGETHER_NS)]
     for kernels in (found, inside):
-        # The streams that communicate with each other, in the order of their first kernels.
+        # Streams that communicate with each other, in the order of their first kernels.
         streams = kernels.sort_values(["start_ns", "end_ns"]).groupby(
             ["process", "device", "stream"], sort=False
         )

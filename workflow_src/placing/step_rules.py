@@ -1,8 +1,8 @@
 """Which ranges of a capture are steps.
 
 Unless a name is asked for, the first candidates that are any count (docs/captures.md lists them):
-first those that are surely steps, as there are several, then fewer, then turns (turns.py). Whatever
-finds them, steps last, and on their thread they come one after another.
+first those that are surely steps, as there are several, then fewer, then turns (turns.py). All
+steps last, and on their thread they come one after another.
 """
 
 from collections.abc import Iterator
@@ -27,19 +27,19 @@ from workflow_src.placing.turns import (
 
 REPEATED, SURE = 2, 3
 """Ranges of one name, from which on they may be steps, and are: two may be a warm-up and a run. Of
-those that are named as steps, one less."""
+those named as steps, one less."""
 
 PROFILERS = r"\AProfilerStep(#\d*|#\*)?\Z"
-"""What torch.profiler names its steps, also where numbers were left out."""
+"""torch.profiler's steps, also where numbers were left out."""
 
 CALLED = r"(?i)((?<![a-z])(step|iteration|iter|batch)[^a-z]*|\Aexecute_(context_)?\*)\Z"
 """The shape of a range that is named as a step, and maybe numbered; also as vLLM's are."""
 
 BY_MODULE = "step by module"
-"""The range of profile_ranges.py's step that is no step, as its hooks in backward take time."""
+"""Of profile_ranges.py; no step, as its hooks in backward take time."""
 
 ALL = "all"
-"""What is asked for to have one step."""
+"""Asks for one step."""
 
 
 class Rule(StrEnum):
@@ -120,8 +120,8 @@ def is_profilers(names: "pd.Series[str] | Values") -> Mask:
 
 
 def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
-    """Those outermost ranges of main threads that repeat by name, hardly overlap, and hold nearly
-    all work; in processes without any such, those of the same names."""
+    """Outermost ranges of main threads that repeat by name, hardly overlap, and hold nearly all
+    work; in processes without any such, those of the same names."""
     alike = outermost.groupby(["process", "name"])["busy_ns"]
     total, every = alike.transform("sum"), outermost.groupby("process")["busy_ns"].transform("sum")
     enough = alike.transform("size") >= least - matching(outermost["name"], CALLED)

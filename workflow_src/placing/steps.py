@@ -1,8 +1,8 @@
 """The steps of a capture: the ledger of each, and what belongs to them, for values per step.
 
 Such a value is the sum over all steps by their number. Work belongs to a step of its process that
-was open at its launch or, where its launch isn't known, at its start; a range to one that was open
-when it began.
+was open at its launch or, where that isn't known, at its start; a range to one that was open when
+it began.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ DECIMALS = 9
 
 
 def steps(found: Attributed) -> pd.DataFrame:
-    """A row per step, with STEP_COLUMNS: whole nanoseconds, wall = device_active + idle.
+    """A row per step, with STEP_COLUMNS: whole nanoseconds.
 
     A device is active while any activity of the process runs, whenever it was launched. Causes are
     missing where the capture holds no call that launched something; steps, where kernels were lost.
@@ -56,7 +56,7 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
     held, threads = found.held, [thread, *work.loc[launching, "thread"].unique()]
     waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
-    # It was elsewhere in ranges that launched nothing, also torch's for fetching data.
+    # Elsewhere is in ranges that launched nothing, also torch's for fetching data.
     ranges = found.capture.ranges
     start, end = spans(ranges[(ranges["process"] == process) & (ranges["thread"] == thread)])
     launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
@@ -76,7 +76,7 @@ class InSteps:
 
     @classmethod
     def of(cls, work: pd.DataFrame, ranges: pd.DataFrame, is_step: Mask) -> "InSteps":
-        """The same from the ranges that are steps."""
+        """From the ranges that are steps."""
         begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
         moments = (work["process"], begun), (ranges["process"], ranges["start_ns"])
         inside = [np.zeros(len(process), dtype=bool) for process, _ in moments]
@@ -87,8 +87,8 @@ class InSteps:
         return cls(inside[0], inside[1], ranges.loc[is_step, "process"].value_counts())
 
     def added(self, table: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
-        """A table of processes with `steps` and, per step, the sums over all steps of each row, if
-        its process has steps."""
+        """A table of processes with `steps` and, where there are any, the sums over all steps of
+        each row per step."""
         steps = table["process"].map(self.steps).fillna(0).astype("int64")
         per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix("_per_step")
         return pd.concat([table.assign(steps=steps), per_step], axis=1)

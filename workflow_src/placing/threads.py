@@ -1,12 +1,12 @@
 """Which threads of a process work for another one: the rule of where backward belongs.
 
 Autograd runs backward on threads of its own, one per device. What such a thread launches, and the
-ranges that it pushes, belong below what is open on the thread that called backward, as if that one
-had done it all. A loader's or a saver's thread works beside the others: its ranges are a tree of
-their own. So a thread is a helper if its name says that it is autograd's: pt_autograd_0. Where no
-thread has such a name, turns decide: who calls backward waits for it, and makes no call meanwhile,
-whereas ranges of a thread that works beside another one soon hold some of its calls. A thread
-without ranges that nothing ties to another one is taken for a helper, too, which the report says.
+ranges that it pushes, belong below what is open on the thread that called backward. A loader's or a
+saver's thread works beside the others: its ranges are a tree of their own. So a thread is a helper
+if it is called pt_autograd_0 or the like. Where none is, turns decide: who calls backward waits for
+it, and makes no call meanwhile, whereas ranges of a thread that works beside another one soon hold
+some of its calls. A thread without ranges that nothing ties to another one is taken for a helper,
+too, which the report says.
 
 A helper works for the caller that waits during most of what it does.
 """
@@ -100,9 +100,9 @@ class Thread:
 
 @dataclass(frozen=True)
 class Helped:
-    """The `tree` of each range and each launch: the thread in whose tree they are.
+    """The thread in whose tree each range and each launch is.
 
-    why: how much each code of WHY launched, by its rows; main: the main thread of each process.
+    why: what launched for each code of WHY, as rows of work; main: each process's main thread.
     """
 
     of_range: Indices
@@ -132,7 +132,7 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
 
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
-    """Every thread that has ranges or launches something, in order of process and number."""
+    """Threads that have ranges or launch something, in order of process and number."""
     names = capture.thread_names
     known = np.flatnonzero(capture.work["launch_ns"] != UNKNOWN)
     pushed, launched = rows_by(ranges[THREAD]), rows_by(capture.work[THREAD].iloc[known])
@@ -149,8 +149,8 @@ def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
 def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]]:
     """Why some of a process's threads are helpers for sure, and the callers, the main one first.
 
-    That is the process's first, unless it launches less than a tenth of the busiest one's device
-    time; without it, the busiest one, or of several such the one with most ranges.
+    That is the process's first, unless it launches less than FEW of the busiest one's device time;
+    else the busiest one, or of several such the one with most ranges.
     """
     having = [each for each in threads if len(each.ranges)]
     speaking = [

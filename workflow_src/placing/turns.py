@@ -1,7 +1,7 @@
 """Steps that no range is: between updates, turns of a loop's parts, or all that was recorded.
 
-A loop may have ranges for its parts alone: forward, backward, optimizer, forward, ... A step of it
-lies from the start of a turn to the start of the next.
+A loop may have ranges for its parts alone: forward, backward, optimizer, forward, ... Its step
+lasts from the start of a turn to the start of the next.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from workflow_src.placing.paths import shapes
 from workflow_src.placing.threads import THREAD
 
 UPDATE = "Optimizer.step#"
-"""How torch names its range of an update, before the class of the optimizer."""
+"""Begins torch's name of its range of an update, before the optimizer's class."""
 
 NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges, so that neither forward nor backward is a step if
@@ -58,7 +58,7 @@ def between_updates(ranges: pd.DataFrame, fewest: int) -> pd.DataFrame:
     """Ranges from the end of each update by torch's optimizer to the end of the next, of a thread.
 
     Of several optimizers with this many updates, as of a model and its critic, that which updates
-    least often; of updates inside of each other, as of one made of others, the outermost ones.
+    least often; of updates inside of each other the outermost ones.
     """
     updates = ranges[ranges["name"].str.startswith(UPDATE)].sort_values("start_ns")
     # Under emit_nvtx, a name ends with the number of its operator.
@@ -74,7 +74,7 @@ def in_turn(main: pd.DataFrame, work: pd.DataFrame, numbered: bool) -> pd.DataFr
     """Ranges, one a step, of each process that has such a loop; main: ranges of main threads.
 
     Its parts are ranges side by side, of at least two names in one order again and again, with
-    nearly all device work that is launched meanwhile. A name that is there once doesn't count.
+    nearly all device work launched meanwhile. A name that is there once doesn't count.
     """
     main = main.assign(called=shapes(main["name"]) if numbered else main["name"])
     main = main[main.duplicated(["process", "parent", "called"], keep=False)]
@@ -94,7 +94,7 @@ def in_turn(main: pd.DataFrame, work: pd.DataFrame, numbered: bool) -> pd.DataFr
 
 
 def _from_one_to_the_next(ranges: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Ranges of this name, each until the next one of its thread begins; in order of start."""
+    """Ranges of this name, each until the next one of its thread begins."""
     ends = ranges.groupby(THREAD)["start_ns"].shift(-1, fill_value=NOWHERE)
     return ranges.assign(name=name, end_ns=ends)[ends != NOWHERE]
 
