@@ -158,7 +158,6 @@ class Trace:
         self.add(replace(marks[row], ph=LASTING, dur=msgspec.Raw(us[row])) for row in us)
 
     def _identities(self, values: Sequence[Any]) -> Indices:
-        """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
         found = integers(values)
         for row in np.flatnonzero(found == UNKNOWN).tolist():
             if isinstance(text := values[row], str) and text:

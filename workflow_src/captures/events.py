@@ -1,7 +1,7 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
-As long as it is sound it is read in parts, so that it needs little memory; from where it isn't, and
-at its end, event by event. Times stay text until they become exact nanoseconds, many at once.
+As long as it is sound it is read in parts, which needs little memory; then event by event. Times
+stay text until they become exact nanoseconds, many at once.
 """
 
 import json
@@ -113,7 +113,6 @@ def _after_start(blocks: Iterator[bytes]) -> bytes:
 
 
 def _last_cut(data: bytes) -> tuple[int, int] | None:
-    """The end of an event and the beginning of the next, the last ones in some text."""
     at = len(data)
     while (at := data.rfind(b"}", 0, at)) >= 0:
         if found := NEXT.match(data, at):
@@ -122,7 +121,6 @@ def _last_cut(data: bytes) -> tuple[int, int] | None:
 
 
 def _one_by_one(text: str, lost: Counter[str]) -> list[Event]:
-    """The events of any text, up to the end of their list."""
     between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
     at, events = event_at.search(text), list[Event]()
     while at and at[0] != "]":
@@ -163,7 +161,6 @@ def times(values: Sequence[msgspec.Raw]) -> Indices:
 
 
 def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
-    """Numbers of digits, some with a point, all at once, by their ends and where points are."""
     row, decimals = np.searchsorted(ends, points), np.zeros(len(ends), dtype=np.int64)
     decimals[row] = ends[row] - points - 1
     digits = np.fromstring(text.replace(b".", b""), dtype=np.int64, sep="\n")

@@ -85,6 +85,5 @@ def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.Da
 
 
 def _called(values: Indices, names: Names, otherwise: int | None = None) -> Indices:
-    """Each value by another name; one without is called `otherwise`, or stays."""
     called = of_each(values, lambda n: names.get(n, n if otherwise is None else otherwise))
     return called.astype(np.int64)

@@ -26,7 +26,7 @@ from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
 from workflow_src.captures.rows import checked
-from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store
+from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store, opened
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
@@ -94,7 +94,8 @@ def read(store: Store) -> Capture:
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     """The calls, or nsys's own time, as Capture.calls with `correlation`; one without an end ends
     where it begins."""
-    with store.apart() as own_store:
+    # A connection of its own, as it may be used in another thread.
+    with opened(store.path) as own_store:
         rows = own_store.integers(table, OF_CALLS)
         # Of ten million calls, a column that isn't let go takes 80 MB.
         code, own = pd.factorize(rows.pop("nameId"))
@@ -124,7 +125,6 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
 
 
 def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
-    """All ranges in order of time, of one start the longest first."""
     rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES), copy=False)
     rows["process"] = process_of(rows["globalTid"].to_numpy())
     rows["name"] = _texts(store, rows["textId"].tolist())
@@ -155,7 +155,6 @@ def _texts(store: Store, numbers: list[int]) -> list[str]:
 
 
 def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:
-    """The names of the threads of some processes; nsys lists all of the host."""
     rows = store.integers("ThreadNames", ("nameId", "globalTid"))
     thread = rows["globalTid"]
     own = np.isin(process_of(thread), list(processes)) & (thread != UNKNOWN)

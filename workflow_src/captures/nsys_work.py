@@ -87,7 +87,6 @@ def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFr
 
 
 def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str]) -> Columns:
-    """The valid rows of one table by time."""
     rows = store.integers(table, names)
     start, end = rows["start"], rows["end"]
     good = (end >= start) & (start > -LATEST_NS) & (end < LATEST_NS)

@@ -75,7 +75,6 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, list[No
 
 
 def _ends(rows: pd.DataFrame) -> Indices:
-    """When events end, or begin where they were not closed."""
     return np.asarray(rows["end_ns"].mask(rows["end_ns"] == LATEST_NS, rows["start_ns"]))
 
 

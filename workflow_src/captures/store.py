@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -106,10 +106,6 @@ class Store:
         those = [n for n in self.tables if self.has(n, *of_work) and not NOT_WORK.search(n)]
         counts = {n: len(self.integers(n, ("start",))["start"]) for n in those if n not in NEEDED}
         return [Note("unread tables", count, name) for name, count in counts.items() if count]
-
-    def apart(self) -> AbstractContextManager["Store"]:
-        """The same tables by a connection of their own, for another thread."""
-        return opened(self.path)
 
     def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
         """Columns, with what stands for a missing value.

@@ -169,7 +169,6 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
 
 
 def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
-    """For each operator the caller whose first of its name it is, or itself."""
     code = names.cat.codes.to_numpy()
     alike = (code == code[parent]) & (parent != NOWHERE)
     alike &= names.str.contains(DISPATCHED, regex=False).to_numpy()

@@ -63,10 +63,8 @@ def rank_of(path: Path) -> Rank | None:
 
 
 def jobs(paths: Sequence[Path]) -> list[Job]:
-    """The captures in some files: one file, or all that are of different ranks of one job.
-
-    Such files say the same number of ranks, and begin within NEAR_NS.
-    """
+    """The captures in some files: one file, or all that are of different ranks of one job, which
+    say the same number of ranks and begin within NEAR_NS."""
     ranks = {path: rank for path in paths if (rank := rank_of(path))}
 
     def joins(path: Path, group: list[Path]) -> bool:

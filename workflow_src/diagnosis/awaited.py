@@ -10,7 +10,7 @@ from workflow_src.diagnosis.device_work import lane_before
 from workflow_src.diagnosis.recording import NONE, QUEUE, SHORT_NS, SYNCHRONIZE, WAITS
 
 RETURN_NS = 30_000
-"""A waiting call returns at most so long after what it waited for, or it waited for more."""
+"""A call waited for more if it returns later than this after what it waited for."""
 
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
 
@@ -18,17 +18,17 @@ FULL, LEAST_QUEUE = 0.97, 200
 """A queue is full from this share of the deepest on, and so many launches."""
 
 HELD_UP, LEAST_HELD = 1.5, 10
-"""A full queue holds up launches that take so many times the usual, if there are so many; fewer may
-be slow for another reason."""
+"""How many times the usual a full queue makes launches take, and how many, at least; fewer may be
+slow for another reason."""
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """A row per activity that a call returns after, with WAITS.
 
-    return_ns is as recorded, but that of a synchronization no longer than usual. A call that copies
-    waits for its own copy if that began before the call returned: from pageable memory, a short one
-    doesn't. Calls that wait for all streams wait for what ended before they return; others for the
-    last activity of the lane where that ended last, or if none ran any more, of the most recent
+    return_ns is as recorded, but a synchronization's at most RETURN_NS. A call that copies waits
+    for its own copy if that began before it returned: from pageable memory, a short one doesn't.
+    Calls that wait for all streams wait for what ended before they return; others for the last
+    activity of the lane where that ended last, or if none ran any more, of the most recent
     launch's.
     """
     waiting = calls[calls["may_wait"]]
@@ -65,9 +65,8 @@ def own_costs(
 ) -> Indices:
     """How long (ns) each call takes if nothing holds it up; `full`: rows that a full queue held up.
 
-    Of those held up, the usual time of calls of the same name that weren't, or SHORT_NS, at most
-    the recorded time. A call that waited for its own copy on an idle lane was busy until that
-    began.
+    Of those held up, at most the usual time of others of the same name, or SHORT_NS. A call that
+    waited for its own copy on an idle lane was busy until that began.
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
     held = np.isin(np.arange(len(calls)), [*waiting.loc[waiting["blocked"], "call"], *full])

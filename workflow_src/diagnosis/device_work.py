@@ -11,8 +11,8 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
 
 PROMPT_NS = 20_000
-"""An activity that starts later than this after its launch, and the one before it in its lane,
-waited for something else; nearly all start within 5 us."""
+"""An activity that starts later than this after its launch and the one before it in its lane waited
+for something else; nearly all start within 5 us."""
 
 USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 """After the launch, and between two activities of a lane, where the capture doesn't tell: as in
@@ -56,12 +56,9 @@ def lane_before(work: pd.DataFrame) -> Indices:
 def timed(
     work: pd.DataFrame, launched_ns: Indices, awaited: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The work with latency_ns and gap_ns, and the ties, of pairs as of event_ties.
-
-    launched_ns: when the call that launched each activity would return if nothing held it up.
-    Delays and gaps are at most usual: what made an activity wait longer must be in the model, or
-    its replay shows that it isn't.
-    """
+    """The work with latency_ns and gap_ns, at most usual ones (docs/replay.md), and the ties, of
+    pairs as of event_ties; launched_ns: when each activity's launch would return if nothing held it
+    up."""
     (start, end), before = spans(work), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
     delay, gap = start - launched_ns, start - freed
@@ -75,7 +72,7 @@ def timed(
 
 
 def _usual(values: Indices, otherwise: int) -> int:
-    """What nine of ten values don't exceed."""
+    # What nine of ten values don't exceed.
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
 
 
@@ -85,9 +82,7 @@ def event_ties(
     """A row per pair of activities: `work`, and `after`, which its stream waited for.
 
     places: the device and stream of each activity; waits: Capture.waits of the process. A wait
-    holds up what is launched on its stream after it, for what was launched on the stream of its
-    record before that. One whose record isn't known is for one of before the capture; if none is,
-    each is for all that was launched before it.
+    whose record isn't known is for one of before the capture; if none is, as docs/replay.md says.
     """
     launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
     table = places.astype("int64").assign(work=np.arange(len(work)), launched=launched)
@@ -118,8 +113,7 @@ def event_ties(
 
 
 def _called(work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """Waits by the calls that make a stream wait for an event, where nothing says for which; the
-    stream is taken to be that of the next activity."""
+    """Waits by the calls that make the next activity's stream wait, where nothing says for what."""
     calling = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
     following = np.searchsorted(work["call"].to_numpy(), calling)
     known = following < len(work)

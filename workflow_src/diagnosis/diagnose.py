@@ -27,11 +27,10 @@ from workflow_src.diagnosis.subject import Subject, rows_of
 class Diagnosis:
     """The findings, those that save most first; general ones, true of whole programs, last.
 
-    step_ms: of which they save: plain if that is known. understood: whether the model takes the
-    recorded time; if not, no savings are told, and what takes most comes first. left: bounds
-    without all findings but general ones; launching_ns: what its launches take the host, were all
-    like the median one. smaller: what saves less than FINDING_AT_LEAST and takes SMALLER_AT_LEAST,
-    most first.
+    step_ms: plain if that is known. understood: else no savings are told, and what takes most comes
+    first. left: bounds without all findings but general ones; launching_ns: what its launches take
+    the host, were all like the median one. smaller: what saves less than FINDING_AT_LEAST and takes
+    SMALLER_AT_LEAST, most first.
     """
 
     findings: tuple[Finding, ...]
@@ -80,8 +79,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     def saved_ms(*some: Finding) -> float:
         """What a step saves without some places: at most what they take.
 
-        More would be an effect of where the recording begins and ends. The host's own time is
-        scaled last: of what is left.
+        More would be an effect of the recording's ends. The host's own time is scaled last.
         """
         edits = [edit for each in some for edit in each.edits]
         saves_ms = step_ms - replay(subject.recording, [*edits, *host]).step_ns / NS_PER_MS
@@ -121,7 +119,6 @@ def launches(subject: Subject) -> Indices:
 def _ranked(
     candidates: Sequence[Finding], saved_ms: Callable[..., float], least_ms: float
 ) -> list[Finding]:
-    """The candidates that save enough, alone and beside those that save more."""
     findings: list[Finding] = []
     saved = 0.0
     worth = [each for each in candidates if each.saves_ms >= least_ms]

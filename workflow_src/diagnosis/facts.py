@@ -16,8 +16,8 @@ SHORTEST, LONGEST, TIMES = 4, 4096, 3
 
 
 def repeated(subject: Subject) -> tuple[int, int]:
-    """How many launches the sequence has that most of a step repeats, and how many times in a row;
-    (0, 0) without one: of the loop's own thread, in the step of the median number of launches."""
+    """Launches of the sequence that most of a step repeats, and how many times in a row; (0, 0)
+    without one: of the loop's own thread, in the step of the median number of launches."""
     calls = subject.launching(True)
     counts = calls["step"].value_counts().sort_values()
     if counts.empty:
@@ -59,7 +59,6 @@ def step_calls(subject: Subject) -> pd.DataFrame:
 
 
 def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Rows with times (ns) by keys: calls and each time (ms), both a step, and share."""
     times = [str(name) for name in rows if str(name).endswith("_ns")]
     groups, steps = rows.groupby(keys, as_index=False), subject.recording.counted
     table = groups[times].sum()

@@ -1,9 +1,8 @@
 """What can be wrong with a step, and each place where it is: what it takes, and what shows it.
 
 A kind of finding is a function that selects rows of a Subject's calls or work, and says by which
-edits a step does without them; one kind may have several reasons, each a row of mechanisms.csv.
-What a place takes is what its edits take away, of the steps that a step's time is the mean of, so
-that a replay saves no more.
+edits a step does without them, by one or more keys of mechanisms.csv. A place takes what its edits
+take away of the steps that a step's time is the mean of, so that a replay saves no more.
 """
 
 import re
@@ -34,18 +33,18 @@ WORDS = pd.read_csv(
     false_values=["no"],
 )
 MECHANISMS: Mapping[str, Any] = {str(row.Index): row for row in WORDS.itertuples()}
-"""By its key. fact: a format of a Finding's fields and of `told`; assumes: what the step without it
-is replayed with, a format of kept_ms; shown_by: the family of its example's kernel, "" for any;
-general: true of whole programs, and ranked last."""
+"""fact: a format of a Finding's fields and of `told`; assumes: what the step without it is replayed
+with, a format of kept_ms; shown_by: the family of its example's kernel, "" for any; general: true
+of whole programs, and ranked last."""
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
     """One place of a mechanism, or several that have one cause.
 
-    where: a range's path; edits: the step without it; host_ms, device_ms: what it takes of a step;
-    told: its columns of the table of findings, and what words say of it besides. saves_ms: what a
-    step saves without it, and with all above (diagnose.py); nan if the step isn't understood.
+    host_ms, device_ms: what it takes of a step; told: its columns of the table of findings, and
+    what words say of it besides; saves_ms: what a step saves without it, and with all above; nan if
+    the step isn't understood.
     """
 
     key: str
@@ -79,9 +78,9 @@ def found(
 ) -> Finding:
     """Some calls, activities or transfers as one place of a mechanism, which its edits do without.
 
-    where: the range that all calls lie in, or the main place of activities, unless given. Of the
-    device it takes all that the changed work does, or device_ns of it (by its rows). facts: what
-    only this mechanism's words say.
+    where: the range that all calls lie in, or the main place of activities, unless given; device_ns
+    (by rows of work): what it takes of the device, unless all that the changed work does; facts:
+    what only this mechanism's words say.
     """
     if where is None:
         named = rows if device_ns is None else rows.assign(device_ns=device_ns)
@@ -116,9 +115,8 @@ def found(
 
 
 def _changes(recording: Recording, edits: Edits) -> tuple[Mask, Mask, Indices, bool]:
-    """What edits change of a replay: which calls and work, the host's time (ns) that they take away
-    at each call, and whether they shorten only gaps: then the calls are those after the gaps, else
-    those that take less or launch other work."""
+    """Which calls and work edits change in a replay, the host's time (ns) that they take away at
+    each call, and whether they shorten only gaps, before these calls, instead of calls and work."""
     before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
     work = after.dropped | (after.duration_ns != before.duration_ns)
     returns = np.unique(columns["waits.call"][~after.waits])
@@ -143,8 +141,7 @@ def _elsewhere(subject: Subject, where: str, work: pd.DataFrame) -> str:
 
 
 def _example(subject: Subject, family: str, work: pd.DataFrame, changed: Indices) -> str:
-    """The kernel, if possible of a family, copy or waiting call that takes most of what a place
-    changes; "" if none does."""
+    """The kernel, if possible of a family, copy or waiting call that changes most, or ""."""
     if work.empty:
         calls = subject.calls[subject.calls.index.isin(changed) & ~subject.calls["launches"]]
         held = calls.groupby("name", observed=True)["blocked_ns"].sum()
@@ -160,11 +157,10 @@ def _example(subject: Subject, family: str, work: pd.DataFrame, changed: Indices
 
 
 def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
-    """Where gaps lie that edits shorten, if they change nothing else, and what is left of each.
+    """Where gaps lie that edits shorten, and what is left of each.
 
-    between, ranges: which calls and ranges, if that is one pair alone; next_step: whether all of
-    the calls after are of the next step; kept_ms: on average. What comes before the first call of
-    all, and after the last one, isn't known.
+    between, ranges: which calls and ranges, if one pair; next_step: whether all calls after are of
+    the next step; kept_ms: on average.
     """
     sides, step = subject.sides, subject.own["step"]
     every = sides.loc[np.concatenate([each.calls for each in edits])]

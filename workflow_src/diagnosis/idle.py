@@ -1,7 +1,7 @@
 """Time in which no device worked, and what stood before it.
 
-Work that ends an idle time is innocent of it. Between its launch and the one before, the host
-waited, did something else, or just launched. The longest of these is named.
+Between the launch of the work that ended it and the one before, the host waited, did something
+else, or just launched: the longest is named.
 """
 
 from enum import StrEnum

@@ -25,13 +25,10 @@ USUAL = 0.95
 
 
 def plain(recording: Recording, plain_ns: float, share: Span = UNKNOWN) -> ScaleHost:
-    """The change by which a step takes plain_ns, its time without a profiler.
+    """The change by which a step takes plain_ns, its time without a profiler (docs/replay.md).
 
-    A profiler makes nothing faster: the factor is at most 1. Where the device sets the pace, many
-    factors give its time, and the largest is taken, at most that of `share`; where none does but
-    the noise between runs would, the host's time stays as recorded.
-
-    Raises TraceError if a step takes much longer than plain_ns even without the host's time.
+    If a step takes longer even without the host's time, but by no more than NOISE, that stays as
+    recorded; if by more, raises TraceError.
     """
     gaps = recording.calls.loc[~recording.calls["beside"], "gap_ns"]
     enough = plain_ns * (1 + CLOSE)

@@ -22,12 +22,11 @@ LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", 
 """The kinds of captures.call_kinds that matter here."""
 
 SHORT_NS = 5_000
-"""A waiting call's own cost, and its return after what it waited for, if no such call tells, at
-most."""
+"""A waiting call's own cost, and its return after what it waited for, at most, if none tells."""
 
 QUEUE = 1020
-"""Launches that a stream takes before the next one waits, where the capture doesn't tell: seen on
-an H200 whose device lags behind."""
+"""Launches that a stream takes before the next one waits, if the capture doesn't tell: seen on an
+H200 whose device lags behind."""
 
 CALLS = (
     *("kind", "name", "path", "step", "thread", "start_ns", "end_ns", "gap_ns", "cost_ns"),
@@ -177,10 +176,8 @@ Edits = tuple[Edit, ...]
 
 
 def graphed(calls: pd.DataFrame, rows: Indices | None = None) -> Edits:
-    """Of some calls, or all, that follow each other in a step, only the first stays as it is.
-
-    As a graph launches their work; to the device, the first launches all.
-    """
+    """Of some calls, or all, that follow each other in a step, only the first stays as it is, as if
+    a graph launched their work."""
     rows = np.arange(len(calls)) if rows is None else np.sort(rows)
     place = np.cumsum(~calls["beside"].to_numpy())[rows]
     step = calls["step"].to_numpy()[rows]
@@ -189,10 +186,8 @@ def graphed(calls: pd.DataFrame, rows: Indices | None = None) -> Edits:
 
 
 def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) -> Edits:
-    """Launches of a group become its first one, whose work takes ns (by group): fusion.
-
-    group: of each of `calls`, from 0.
-    """
+    """Launches of a group become its first one, whose work takes ns (by group): fusion; group: of
+    each of `calls`, from 0."""
     order = np.lexsort((calls, group))
     calls, group = calls[order], group[order]
     first = np.append(True, group[1:] != group[:-1])[: len(group)]
@@ -203,10 +198,7 @@ def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) ->
 
 @dataclass(frozen=True)
 class ScaleHost:
-    """Scales the first up_to_ns of the host's time before each call of the loop, and of its cost.
-
-    A profiler adds to each call and range: a long sleep is no longer for it.
-    """
+    """Scales the first up_to_ns of the host's time before, and of, each call of the loop."""
 
     factor: float
     up_to_ns: int

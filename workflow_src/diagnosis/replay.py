@@ -52,12 +52,10 @@ def replayed(plan: Plan) -> Replayed:
 
 
 def _run(plan: Plan) -> tuple[Indices, ...]:
-    """When each call begins and returns, and work starts and ends.
+    """When each call begins and returns, and work starts and ends (docs/replay.md).
 
-    The host's clock is its own time and what held it up so far. An activity starts when its launch
-    has reached the device and those before it in its lane and those that it is tied to have ended;
-    what was launched before the first call, as recorded. A launch into a full queue returns when
-    one of those before it starts.
+    The host's clock is its own time and what held it up so far. What was launched before the first
+    call starts as recorded.
     """
     columns, most = plan.recording.columns, plan.recording.queue + 1
     lane, latency, space = (columns[f"work.{n}"].tolist() for n in ("lane", "latency_ns", "gap_ns"))
@@ -104,10 +102,10 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
 
 
 def _run_launches(plan: Plan) -> tuple[Indices, ...]:
-    """The same where calls only launch, without a loop: (f) replays thousands of such steps.
+    """The same where calls only launch: (f) replays thousands of such steps.
 
-    Starts follow from a running maximum, as does what a full queue holds the host up by, for as
-    many launches at a time as the queue takes.
+    Starts follow from a running maximum, as do the host's delays by a full queue, for as many
+    launches at a time as the queue takes.
     """
     most, kept = plan.recording.queue + 1, np.flatnonzero(~plan.dropped)
     length, own = plan.duration_ns[kept], np.cumsum(plan.gap_ns + plan.cost_ns)
@@ -132,7 +130,6 @@ def _run_launches(plan: Plan) -> tuple[Indices, ...]:
 
 
 def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:
-    """The second and third of three columns by the first."""
     found: dict[int, list[tuple[int, int]]] = {}
     for row, other, distance in zip(*(column.tolist() for column in columns), strict=True):
         found.setdefault(row, []).append((other, distance))
@@ -142,8 +139,7 @@ def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:
 def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> Indices:
     """The time of each step by when calls begin and return, and when work ends.
 
-    A step ends with its range or the last work launched so far; its range as long after its last
-    call as recorded, but before the next call.
+    A step's range ends as long after its last call as recorded, but before the next call.
     """
     columns = plan.recording.columns
     of_call, first, last = (columns[n] for n in ("work.call", "steps.call", "steps.last_call"))

@@ -1,8 +1,4 @@
-"""A process's steps as a model: host calls in order, device activities, and what ties them.
-
-The threads of a loop that hand over to each other, such as the one that calls backward and
-autograd's, are one order of calls.
-"""
+"""A process's steps as a model: host calls in order, device activities, and what ties them."""
 
 from typing import NamedTuple
 
@@ -81,9 +77,9 @@ def loop_of(attributed: Attributed, process: int) -> Loop:
 def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
-    Columns: CALLS but cost_ns, and `may_wait`. Calls inside of others, threads that launch nothing,
-    and what began before since_ns are left out; so are trifles that neither launch nor wait nor
-    order streams: they are the host's own time.
+    Columns: CALLS but cost_ns, and `may_wait`. Without calls inside of others, of threads that
+    launch nothing, and before since_ns, and without trifles that neither launch nor wait nor order
+    streams: they are the host's own time.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)
@@ -110,7 +106,6 @@ def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
 
 
 def _outermost(calls: pd.DataFrame) -> pd.DataFrame:
-    """The calls that lie in no other one of their thread, in order of start."""
     ordered = calls.sort_values(["thread", "start_ns", "end_ns"], ascending=[True, True, False])
     latest = ordered.groupby("thread")["end_ns"].cummax().groupby(ordered["thread"]).shift()
     outer = ordered[latest.isna() | (ordered["end_ns"] > latest)]
@@ -130,7 +125,6 @@ def _gaps(calls: pd.DataFrame) -> Indices:
 
 
 def _step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
-    """The row of the step that each moment lies in, or NOWHERE."""
     row = np.searchsorted(steps["start_ns"].to_numpy(), moments, side="right") - 1
     inside = moments < np.append(steps["end_ns"].to_numpy(), -1)[row]
     return np.where(inside & (row >= 0), row, NOWHERE)
@@ -158,7 +152,6 @@ def open_ranges(ranges: pd.DataFrame, process: int, thread: int, moments: Indice
 
 
 def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """The steps that hold calls, with the first and the last one and their recorded times."""
     own = np.flatnonzero(~calls["beside"].to_numpy())
     start = calls["start_ns"].to_numpy()[own]
     first, after = (np.searchsorted(start, moments) for moments in spans(loop.steps))

@@ -64,9 +64,9 @@ class Subject:
     def calls(self) -> pd.DataFrame:
         """Recording.calls of the steps, with:
 
-        blocked_ns (of its duration, held up), launches (whether any work), device_ns (of all of
-        it), family (of the first, or ""), launched (the name of the only one, or else the call's
-        own: a CUDA graph isn't one of the kernels in it).
+        blocked_ns (of its duration, held up), launches (whether any work), device_ns (of that),
+        family (of the first, or ""), launched (the name of the only one, or else the call's own: a
+        CUDA graph isn't one of its kernels).
         """
         calls, steps = self.recording.calls, self.recording.steps
         calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
@@ -87,7 +87,7 @@ class Subject:
 
     @cached_property
     def sides(self) -> pd.DataFrame:
-        """What was launched, or called, before and at each call of the loop, and their paths:
+        """The names launched, or called, before and at each call of the loop, and their paths:
         launched_before and before, launched and after."""
         own = self.own[["launched", "path"]]
         before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
@@ -140,8 +140,7 @@ once = lru_cache(maxsize=1)
 
 
 def ended(recording: Recording) -> Recording:
-    """A recording with a call of no time at the end of its last step: the host's time before it is
-    a gap as any other."""
+    """A recording with a call of no time at its end, so that the host's time before it is a gap."""
     calls, steps = recording.calls, recording.steps.copy()
     last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
     tail = max(end - int(calls["end_ns"].iloc[last]), 0)
@@ -156,10 +155,8 @@ def ended(recording: Recording) -> Recording:
 
 
 def main_place(work: pd.DataFrame) -> str:
-    """The first innermost place that takes much of the time of some work, as a path.
-
-    Paths that differ in numbers alone are one place, with * for them.
-    """
+    """The first innermost path that takes much of the time of some work; those that differ in
+    numbers alone are one, with * for them."""
     place = work["path"].str.replace(NUMBER, "*", regex=True)
     sums = work["device_ns"].groupby(place, sort=False).sum()
     share = sums / max(work["device_ns"].sum(), 1)

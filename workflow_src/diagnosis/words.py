@@ -47,12 +47,10 @@ def assumed(finding: Finding) -> str:
 
 
 def _numbers(finding: Finding) -> dict[str, Any]:
-    """All that is told of a finding, with times as text."""
     times = {"host_ms": finding.host_ms, "device_ms": finding.device_ms}
     told = {"kept_ms": 0.0, **finding.told, **times}
     return {name: _ms(each) if name.endswith("_ms") else each for name, each in told.items()}
 
 
 def _ms(milliseconds: float) -> str:
-    """Whole milliseconds from 10 on, else two digits."""
     return f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:#.2g}"

@@ -69,10 +69,8 @@ def attributed(
 ) -> Attributed:
     """Place a capture's work in the ranges of these domains; None: all but libraries' own.
 
-    fold: what this regular expression matches is left out of ranges' names, which joins paths; then
-    ranges that differ by numbers alone are folded where they are many or steps, unless it is "".
-    step: the name of the ranges that are steps, if any. Raises TraceError for a domain that the
-    capture doesn't have.
+    fold, step: as capture_fold and capture_step (docs/captures.md); what differs by numbers alone
+    is folded unless fold is "". Raises TraceError for a domain that the capture doesn't have.
     """
     ranges = capture.ranges
     if fold:

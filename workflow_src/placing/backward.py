@@ -105,7 +105,6 @@ def _held(trees: Trees, rows: pd.DataFrame, moments: Indices) -> Indices:
 
 
 def _ranges_at(rows: pd.DataFrame, placed: Placed) -> Indices:
-    """The innermost range that is open as each operator begins, as of work."""
     of_all = [table[[*THREAD, "tree"]].drop_duplicates() for table in (placed.ranges, placed.work)]
     lent = pd.concat(of_all).query("tree != thread").drop_duplicates(THREAD)
     trees = rows[THREAD].merge(lent, "left", THREAD)
@@ -177,7 +176,6 @@ def _first_run(paths: Paths, again: Indices, around: Indices, made: Indices) -> 
 
 
 def _with_inner(ranges: pd.DataFrame, some: Indices) -> Mask:
-    """Which ranges are some of these or lie in one; the last one is none."""
     found = np.zeros(len(ranges) + 1, dtype=bool)
     found[some] = True
     above = np.append(ranges["parent"].to_numpy(), NOWHERE)

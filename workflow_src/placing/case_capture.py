@@ -25,7 +25,6 @@ _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<valu
 """Range names that say something about a capture: see measure/profiled_run.py."""
 
 LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "endless calls")
-"""Notes of what could not be read."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,6 @@ def qualified_name(name: str) -> str:
 
 
 def _parameters(name: str) -> int:
-    """Where the parameters start: at the first parenthesis outside of all brackets."""
     opened = ""
     for found in _BRACKET.finditer(name):
         if found[0] == "(" and not opened and found.start():
@@ -157,7 +156,6 @@ def _told_apart(short: str, names: list[str]) -> list[str]:
 
 
 def _words(name: str) -> list[str]:
-    """The different words in a C++ name, without namespaces, then its numbers."""
     found = dict.fromkeys(_WORDS.findall(_CAST.sub("", UNNAMED.sub("", name))))
     return [word for word, _ in found if word] + [number for _, number in found if number]
 
@@ -194,7 +192,6 @@ def _function(path: str, rest: str) -> str:
 
 
 def _fit(name: str) -> str:
-    """On one line without "|", shortened in the middle to MAX_LENGTH."""
     line = " ".join(name.replace("|", "/").split())
     tail = 18
     return line if len(line) <= MAX_LENGTH else f"{line[: MAX_LENGTH - tail - 1]}…{line[-tail:]}"

@@ -160,7 +160,6 @@ def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
 
 
 def _within(union: Union, starts: Indices, ends: Indices) -> Indices:
-    """How much (ns) of each time [start, end) is covered."""
     return union.until(ends) - union.until(starts)
 
 

@@ -28,8 +28,7 @@ ANY = "*"
 """Stands for a number in a shape."""
 
 MANY = 32
-"""So many names may differ by numbers alone; of more, all are one. A reader needs each of a few
-layers, but none of the calls that emit_nvtx numbers."""
+"""A reader needs each of a few layers, but none of the calls that emit_nvtx numbers."""
 
 _NUMBER = re.compile(
     r"[\[(][\s\d,()\[\]]*[\])]"
@@ -129,12 +128,7 @@ def common_path(paths: Iterable[str]) -> str:
 
 
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
-    """A row per path, with its text and process.
-
-    instances, host_ns, span_ns: of its ranges, added up; busy_ns, wait_ns: of all work launched in
-    it, own_ns of what was launched in none of its inner ranges; backward_ns: of backward's work
-    that it and its inner ranges made.
-    """
+    """A row per path: the times of capture/paths (common/tables.csv), in ns."""
 
     def summed(at: Indices, values: Indices | int) -> Indices:
         # What is NOWHERE comes last.

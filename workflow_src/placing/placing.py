@@ -1,8 +1,7 @@
-"""Places device work in the ranges that were open when it was launched.
+"""Places device work in the ranges that were open when it was launched (docs/captures.md).
 
 Each thread with ranges is a tree, unless it is a helper (threads.py): its ranges and launches are
-placed as if the thread that it works for had made them. Work belongs to the innermost range that is
-open in its tree; of a process without any range, to the whole.
+placed as if the thread that it works for had made them.
 """
 
 from dataclasses import dataclass
@@ -89,7 +88,6 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
 
 
 def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """Ranges with the times of what was launched in them, whose `range` is known."""
     duration, (begin, end) = work["duration_ns"].to_numpy(), spans(work)
     # Those of NOWHERE come last.
     parent = np.append(ranges["parent"].to_numpy(), NOWHERE)

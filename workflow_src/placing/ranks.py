@@ -1,14 +1,13 @@
 """Ranks of one job: how long they wait for each other, and traces of each made one capture.
 
-Processes that communicate, all of a program or a group of them, call the same collectives in the
-same order, each group in a stream of its own. One call's kernels end together, when the last
-process has come; but a broadcast's sender may be done before another process has begun. What a
-kernel takes longer than the shortest one of its call, it waited. Nothing is told unless all kernels
-fit that, or all of the time that every process recorded, as ranks' windows differ.
+Processes that communicate call the same collectives in the same order, each group in a stream of
+its own. One call's kernels end together, when the last process has come; but a broadcast's sender
+may be done before another process has begun. What a kernel takes longer than the shortest one of
+its call, it waited. Nothing is told unless all kernels fit that, or all of the time that every
+process recorded.
 
-Ranks that were traced one by one may have clocks of different hosts. So the times of each are moved
-by how far, at the median, its collectives end after those of the first rank, if they have equally
-many.
+Ranks that were traced one by one may have clocks of different hosts. So their times are moved by
+how far, at the median, collectives end after those of the first rank, if equally many.
 """
 
 from collections import Counter
@@ -98,7 +97,6 @@ def read_all(paths: Sequence[Path]) -> Capture:
 
 
 def _joined(captures: dict[Rank, Capture]) -> Capture:
-    """One capture of several ranks' captures, each of one process, which becomes the rank."""
     for rank, capture in captures.items():
         own = [process for process in capture.processes if process != UNKNOWN]
         if len(own) > 1:
@@ -134,7 +132,6 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
 
 
 def _collective_ends(work: pd.DataFrame) -> Indices:
-    """When kernels of collectives end (ns) that do so together, in order."""
     found = collectives(work.assign(family=families(work["name"])))
     return np.sort(found["end_ns"].to_numpy()[ends_together(found["name"].tolist())])
 

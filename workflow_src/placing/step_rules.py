@@ -1,8 +1,7 @@
-"""Which ranges of a capture are steps.
+"""Which ranges of a capture are steps (docs/captures.md).
 
-Unless a name is asked for, the first candidates that are any count (docs/captures.md lists them):
-first those that are surely steps, as there are several, then fewer, then turns (turns.py). All
-steps last, and on their thread they come one after another.
+First come candidates that are surely steps, as there are several, then fewer, then turns
+(turns.py). All steps last, and on their thread they come one after another.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.captures.rows import Mask, Values, spans
+from workflow_src.captures.rows import Mask, spans
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.paths import ANY, shapes
@@ -87,8 +86,7 @@ def choose_steps(
 def _candidates(
     placed: Placed, every: pd.DataFrame, named: str, numbered: bool
 ) -> Iterator[tuple[Rule, pd.DataFrame]]:
-    """Ranges that may be steps, the likeliest first."""
-    ranges, profilers = placed.ranges, every[is_profilers(every["name"])]
+    ranges, profilers = placed.ranges, every[matching(every["name"], PROFILERS)]
     if named == ALL:
         yield Rule.WHOLE, whole(placed.work)
     if named:
@@ -112,11 +110,6 @@ def _candidates(
             yield Rule.PROFILERS, profilers
         yield Rule.UPDATES, between_updates(every, SURE if len(profilers) else least)
     yield Rule.TURNS, in_turn(main, placed.work, numbered)
-
-
-def is_profilers(names: "pd.Series[str] | Values") -> Mask:
-    """Which ranges torch.profiler pushed for its steps."""
-    return matching(names, PROFILERS)
 
 
 def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:

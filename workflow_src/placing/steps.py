@@ -1,8 +1,7 @@
 """The steps of a capture: the ledger of each, and what belongs to them, for values per step.
 
-Such a value is the sum over all steps by their number. Work belongs to a step of its process that
-was open at its launch or, where that isn't known, at its start; a range to one that was open when
-it began.
+Work belongs to a step of its process that was open at its launch or, where that isn't known, at its
+start; a range to one that was open when it began.
 """
 
 from dataclasses import dataclass

@@ -1,14 +1,11 @@
-"""Which threads of a process work for another one: the rule of where backward belongs.
+"""Which threads of a process work for another one, as autograd's do for the caller of backward.
 
-Autograd runs backward on threads of its own, one per device. What such a thread launches, and the
-ranges that it pushes, belong below what is open on the thread that called backward. A loader's or a
-saver's thread works beside the others: its ranges are a tree of their own. So a thread is a helper
-if it is called pt_autograd_0 or the like. Where none is, turns decide: who calls backward waits for
-it, and makes no call meanwhile, whereas ranges of a thread that works beside another one soon hold
-some of its calls. A thread without ranges that nothing ties to another one is taken for a helper,
-too, which the report says.
-
-A helper works for the caller that waits during most of what it does.
+What a helper launches and pushes belongs below what is open on the thread that it works for: of the
+callers, the one that waits during most of what it does. A thread is a helper if it is called
+pt_autograd_0 or the like. Where none is, turns decide: who calls backward waits for it, and makes
+no call meanwhile, whereas ranges of a thread that works beside another one, as a loader's, soon
+hold some of its calls. A thread without ranges that nothing ties to another one is taken for a
+helper, too, which the report says.
 """
 
 from collections.abc import Sequence
@@ -28,8 +25,7 @@ from workflow_src.common.intervals import Indices, Union
 AUTOGRADS_NAME = r"\bpt_autograd_"
 
 WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
-"""Why a thread is a helper, as codes of notes: it is autograd's, it takes turns, or nothing says
-that it isn't one."""
+"""Why a thread is a helper, as codes of notes."""
 
 THROUGHOUT = 0.99
 """Share of a thread's calls, and of its outermost ranges, from which on another one waits during
@@ -132,7 +128,6 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
 
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
-    """Threads that have ranges or launch something, in order of process and number."""
     names = capture.thread_names
     known = np.flatnonzero(capture.work["launch_ns"] != UNKNOWN)
     pushed, launched = rows_by(ranges[THREAD]), rows_by(capture.work[THREAD].iloc[known])

@@ -1,8 +1,5 @@
-"""Steps that no range is: between updates, turns of a loop's parts, or all that was recorded.
-
-A loop may have ranges for its parts alone: forward, backward, optimizer, forward, ... Its step
-lasts from the start of a turn to the start of the next.
-"""
+"""Steps that no range is: between updates, turns of a loop's parts (forward, backward, optimizer,
+forward, ...), or all that was recorded."""
 
 import numpy as np
 import pandas as pd
@@ -94,7 +91,6 @@ def in_turn(main: pd.DataFrame, work: pd.DataFrame, numbered: bool) -> pd.DataFr
 
 
 def _from_one_to_the_next(ranges: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Ranges of this name, each until the next one of its thread begins."""
     ends = ranges.groupby(THREAD)["start_ns"].shift(-1, fill_value=NOWHERE)
     return ranges.assign(name=name, end_ns=ends)[ends != NOWHERE]
 

@@ -62,7 +62,6 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
 
 
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
-    """A row per path, and what is in steps of it per step."""
     inside = totals
     if len(in_steps.steps) and not (in_steps.work.all() and in_steps.ranges.all()):
         counted = replace(found.paths, of_range=found.paths.of_range[in_steps.ranges])
@@ -107,7 +106,6 @@ def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
 
 
 def _kernels(sums: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
-    """The same as a table, what has no path below what has one."""
     order = ["nowhere", "process", "path", "busy_ns", "kind", "family", "name"]
     rows = sums.assign(nowhere=sums["path"] == NOWHERE, path=sums["text"])
     ascending = [name != "busy_ns" for name in order]

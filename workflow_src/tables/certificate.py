@@ -70,14 +70,12 @@ def doubts(found: Attributed) -> list[str]:
 
 
 def _count(number: int | None) -> Line:
-    """A count that should be 0; None if it isn't known."""
     if number is None:
         return "", "", UNKNOWN
     return str(number), "count", DOUBT if number else OK
 
 
 def _share(part: int | None, whole: int, least: float = 0, most: float = LOST_AT_MOST) -> Line:
-    """A share that should be in these limits; unknown without a whole."""
     if part is None or not whole:
         return "", "", UNKNOWN
     return f"{part / whole:.6g}", "share", OK if least <= part / whole <= most else DOUBT
@@ -107,7 +105,6 @@ def recorded(found: Attributed) -> dict[str, Line]:
 
 
 def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> dict[str, Line]:
-    """How much of the file, of its ranges, steps and processes has device work."""
     work, total = found.work, 0 if found.capture.kernels_lost else found.capture.total_ns
     length = work["duration_ns"].to_numpy()
     placed, known, inside = (

@@ -108,7 +108,6 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 
 def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) -> pd.DataFrame:
-    """A row per finding, with its words; plain: as in the table `diagnoses`."""
     rows = [
         {
             "mechanism": each.key,
@@ -130,8 +129,7 @@ def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) ->
 
 
 def account(subject: Subject, diagnosis: Diagnosis) -> Row:
-    """What a step's time is of: named_ms, device_left_ms, launching_ms and unnamed_ms make up
-    step_ms, to the ns."""
+    """What a step's time is of: four columns make up step_ms, to the ns."""
     length, times = facts.repeated(subject)
     row: Row = {
         "pace": pace(diagnosis),
@@ -156,11 +154,10 @@ def account(subject: Subject, diagnosis: Diagnosis) -> Row:
 
 
 def division(subject: Subject, diagnosis: Diagnosis) -> Row:
-    """How a step divides on the host, and how much of it a device works (ms).
+    """How a step divides on host and device, as in capture/diagnoses (ms).
 
-    Times are means of the steps that recorded_ms is the mean of; the host's own and what held it up
-    are at most a step together. Both idle in what is left of the step that savings are of, or where
-    that isn't understood, of the recorded one.
+    Times are means of the steps that recorded_ms is the mean of. Both idle in what is left of
+    step_ms or, where the step isn't understood, of the recorded one.
     """
     checked, steps = subject.check, subject.recording.steps
     # From one step to the next: the first step only says where the second one begins.

@@ -1,7 +1,6 @@
 """What measurements were made on and with: one environment, unless mixing is allowed.
 
-A stage before the join, so that this never fails because of the environment, and the tables of an
-earlier run stay.
+A stage before the join, so that this never fails because of the environment.
 """
 
 import json

@@ -47,7 +47,6 @@ Tables = Mapping[str, pd.DataFrame]
 
 
 def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Series[bool]":
-    """Whether `others` have a row with the keys of each row."""
     mine, known = (pd.MultiIndex.from_frame(each[keys]) for each in (rows, others))
     return pd.Series(mine.isin(known), rows.index)
 
@@ -113,7 +112,6 @@ def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _products(rows: pd.DataFrame) -> pd.DataFrame:
-    """With the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
     names = ("m", "n", "k", "calls_per_step", "matrices")
     m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
     sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
@@ -163,7 +161,6 @@ class Law:
         return pd.Series(groups.agg(parts["how"] or "sum"))
 
     def _allowed(self, rows: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
-        """By key, or for all."""
         if self.allowed == "rounding":
             return right.abs() * ROUNDING
         if not self.allowed.startswith("digits"):

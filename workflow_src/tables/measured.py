@@ -63,7 +63,6 @@ def _compiled(found: Row) -> Row:
 
 
 def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
-    """The clock and the power while the steps ran; empty without readings."""
     clocks = [clock for clock, _, _ in readings if clock is not None]
     powers = [power for _, power, _ in readings if power is not None]
     if not clocks:
@@ -108,10 +107,8 @@ def _replayed(found: Row | None) -> Row:
 
 
 def doubts(result: Row) -> Row:
-    """What may have disturbed a measurement.
-
-    throttled: without the limit of power where readings during steps tell of it by phase.
-    """
+    """What may have disturbed a measurement; `throttled` without the limit of power where readings
+    during steps tell of it by phase."""
     around = result.get("processes", [result])
     states = [
         part[when] for part in around for when in ("before", "during", "after") if when in part
@@ -130,7 +127,6 @@ def doubts(result: Row) -> Row:
 
 
 def _changed(before: Row, after: Row) -> float:
-    """By how many times the host's speed changed at most; 0 if it wasn't measured."""
     pairs = ([before.get(name, 0.0), after.get(name, 0.0)] for name in HOST_SPEEDS)
     return max((max(pair) / min(pair) for pair in pairs if all(pair)), default=0.0)
 

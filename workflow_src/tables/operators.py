@@ -32,7 +32,6 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
 
 
 def _per_step(table: pd.DataFrame, name: str, amount: str) -> pd.DataFrame:
-    """The table called `name`: calls, busy time and `amount` per step, missing if any amount is."""
     grouped = table.groupby([*key(name)[1:]], as_index=False, sort=False)
     total = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = max(table["step"].nunique(), 1)

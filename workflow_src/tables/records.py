@@ -145,7 +145,6 @@ def align(names: Sequence[object], others: Sequence[object]) -> Indices:
 
 
 def _skips(names: Sequence[object], others: Sequence[object]) -> tuple[int, int] | None:
-    """How many of each to skip, as few as possible, so that the rest begins alike."""
     for total in range(1, REACH + 1):
         for skipped in range(total + 1):
             mine = names[skipped : skipped + RUN]

@@ -142,5 +142,4 @@ def _reduced(given: Tensor, values: Sequence[Any]) -> int:
 
 
 def _asked(values: Sequence[Any]) -> str | None:
-    """The first of torch's numbers for dtypes among what follows the axes."""
     return next((OF_CODE[value] for value in values if value in OF_CODE), None)

@@ -67,7 +67,6 @@ def _with_few_names(found: Timeline) -> tuple[Timeline, list[str]]:
 def _step(
     step: pd.Series, found: Timeline, colors: Mapping[str, str], top: float
 ) -> tuple[list[str], float]:
-    """The title, labels and chart of a step from `top` on, and where it ends."""
     phase, wall = step["phase"], int(step["end_ns"] - step["start_ns"])
     name = words.PHASES.get(phase, phase)
     title = f"{name}: step {step['step']}, {svg.milliseconds(wall)} in the capture"

@@ -87,7 +87,6 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timeline(source: Attributed, chosen: list[pd.DataFrame]) -> Timeline:
-    """That of these steps of one thread."""
     if not chosen:
         return Timeline(*[pd.DataFrame(columns=[*COLUMNS])] * 4)
     steps = pd.concat(chosen)
@@ -99,7 +98,6 @@ def _timeline(source: Attributed, chosen: list[pd.DataFrame]) -> Timeline:
 
 
 def _idle(source: Attributed, steps: pd.DataFrame) -> pd.DataFrame:
-    """A row per idle gap and cause in some steps."""
     device, has_calls = of_thread(source, steps)
     found, pieces = idle_gaps(device, *spans(steps)), []
     found[UNKNOWN_CAUSE] = found["end_ns"] - found["start_ns"]
@@ -113,7 +111,6 @@ def _idle(source: Attributed, steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ranges(source: Attributed, step: pd.Series) -> pd.DataFrame:
-    """The ranges of the step's process, on any thread, that lie in it."""
     ranges, of_range = source.placed.ranges, source.paths.of_range
     lies = (ranges["start_ns"] >= step["start_ns"]) & (ranges["end_ns"] <= step["end_ns"])
     lies &= ranges["process"] == step["process"]

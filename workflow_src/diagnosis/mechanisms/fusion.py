@@ -1,7 +1,4 @@
-"""Kernels that one kernel could do the work of: elementwise chains, attention not fused.
-
-And device work in the order in which each lane runs it: neighbors and runs.
-"""
+"""Elementwise chains, attention not fused; and device work in the order of each lane."""
 
 from collections.abc import Iterator
 
@@ -29,8 +26,6 @@ BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
 """Families of kernels between the two products of attention."""
 
 STRIDED = "direct_copy_kernel"
-"""Makes a tensor contiguous."""
-
 ALL_MASKED = "and_kernel_cuda"
 """Of torch's math backend after its softmax, from 2.5 on: a row that is masked as a whole becomes 0
 (aten/src/ATen/native/transformers/attention.cpp, _safe_softmax)."""
@@ -85,9 +80,9 @@ def repeated(names: tuple[str, ...], shortest: float) -> int:
 def elementwise_chains(subject: Subject) -> Iterator[Finding]:
     """Neighboring elementwise kernels of one range, over tensors of one size.
 
-    Fused, each chain takes as long as its two longest kernels: all reads and writes of one of them,
-    and what else it reads and writes. What isn't elementwise at either end belongs to its
-    neighbors, as casts of a product's operands and the sum that is a bias's gradient do.
+    The two longest do all reads and writes of one of them, and what else the chain reads and
+    writes. What isn't elementwise at either end belongs to its neighbors, as casts of a product's
+    operands and the sum that is a bias's gradient do.
     """
     work = in_lanes(subject)
     elsewhere = work["path"].ne(work["path"].shift()).to_numpy()
@@ -113,9 +108,8 @@ def elementwise_chains(subject: Subject) -> Iterator[Finding]:
 def attention(subject: Subject) -> Iterator[Finding]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 
-    Fused, it takes as long as its products: what a causal mask spares them, backward computes
-    again. Copies next to a chain of forward are of it as well, as fused attention reads and writes
-    heads in any layout; of backward's some stay.
+    Fused attention reads and writes heads in any layout: copies next to a chain of forward are of
+    it as well; of backward's some stay.
     """
     work = in_lanes(subject)
     family, breaks = work["family"], work["breaks"].to_numpy()

@@ -28,8 +28,6 @@ other ranges, the median of these. In programs without such a gap it is at most 
 """
 
 LOADING = r"(?i)data|load|batch|fetch|next|input"
-"""Names of ranges that load a batch, if nothing is computed from one in them."""
-
 AROUND = ("", "copy", "fill", "unknown")
 """Families of what a library launches before a product while it looks for a kernel."""
 
@@ -38,14 +36,7 @@ BEFORE_PRODUCTS, NOT_MOST = 0.9, 0.7
 come before products: in two recorded loops 99 % and more, of 30 and 64 % of the calls."""
 
 
-def _running(subject: Subject) -> pd.DataFrame:
-    """The gaps in which the host ran and loaded nothing."""
-    table = host_gaps(subject).query("~loads")
-    return table.drop(held_gaps(subject).index)
-
-
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:
-    """The range that the loop's thread is in, in all of some gaps."""
     return common_path(paths_in_gaps(subject, rows_of(gaps)))
 
 
@@ -64,7 +55,6 @@ def held_up(subject: Subject) -> Iterator[Finding]:
 
 
 def _before_products(subject: Subject, gaps: pd.DataFrame) -> bool:
-    """Whether stretched gaps come before products, though most calls don't."""
     family = subject.own["family"]
     product = family.mask(family.isin(AROUND)).bfill().isin(MULTIPLYING)
     longer_ns = gaps["gap_ns"] - gaps["in_line_ns"]
@@ -78,7 +68,7 @@ def computes(subject: Subject) -> Iterator[Finding]:
     loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
     if len(loader):
         yield _shorter(subject, "slow_loader", loader, "median_ns")
-    gaps = _running(subject)
+    gaps = table[~table["loads"]].drop(held_gaps(subject).index)
     rows = gaps[beyond(gaps, gaps["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
@@ -90,11 +80,8 @@ def computes(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The gaps of each range that come in every step, with like_ns, what others take.
-
-    First those of one place and not its sisters, then those longer than all other large ones: a
-    range's longest with other ranges' longest, as a range with many has all kinds.
-    """
+    """The gaps of each range that come in every step, with like_ns, what others take: those of one
+    place and not its sisters, and longer ones than other ranges' longest."""
     rows = gaps[gaps["usual_ns"] > LARGE * gaps["median_ns"]]
     apart = rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"]
     alone = apart & beyond(rows, rows["sisters_ns"], OUT_OF_LINE)
@@ -121,10 +108,7 @@ def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_loader(subject: Subject, rows: pd.DataFrame) -> bool:
-    """Whether a batch comes in most of the time in the gaps of a place.
-
-    After data was fetched the host does something with that.
-    """
+    """Whether a batch comes in most of the time in some gaps; none comes after data was fetched."""
     multiplies = subject.work.loc[subject.work["family"].isin(MULTIPLYING), "path"].unique()
 
     def loads(path: str) -> bool:

@@ -23,10 +23,8 @@ STRETCHED = 3
 and longer by so many times the median gap of all."""
 
 MANY_PLACES = 8
-"""Places with stretched gaps from which on the host is kept from running."""
-
 MANY_GAPS, MUCH_TIME = 0.02, 0.1
-"""The share of all gaps that are stretched then, or of the steps' time: in clean programs 0.3 %."""
+"""Shares of all gaps, and of the steps' time: in clean programs 0.3 % of gaps are stretched."""
 
 HELD_SHARE = 0.5
 """A gap is stretched too if it is longer by this share of what the others are stretched by."""
@@ -89,8 +87,7 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
 
     A thread that computes in Python keeps the interpreter whenever the loop's thread lets go of it,
     for about as long each time: at most sys.getswitchinterval(), 5 ms. That comes by chance or,
-    where operations take long enough to lose the interpreter, as under a profiler, at the same
-    places in each step. A loader's gaps are left out.
+    under a profiler, at the same places in each step.
     """
     gaps = host_gaps(subject).query("~loads")
     much_ns = MUCH_TIME * subject.recording.steps["time_ns"].sum()
@@ -103,8 +100,7 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
 def _by_chance(table: pd.DataFrame, much_ns: float) -> pd.DataFrame:
     """Gaps longer than those of the same place, if in many places, and many or long.
 
-    in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
-    a gap isn't told from one that is always long.
+    in_line_ns: the median of those like each of them that aren't.
     """
     stretched = beyond(table, table["all_ns"], STRETCHED)
     rows = table[stretched & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
@@ -146,8 +142,7 @@ def in_torch(subject: Subject, beginning: str) -> Union:
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> "pd.Series[str]":
-    """The range that the loop's thread was in, midway through the host's time before some calls; ""
-    where it was in none."""
+    """The range that the loop's thread was in midway through the gap before each call, or ""."""
     ranges = subject.attributed.placed.ranges
     calls = subject.recording.calls.loc[rows]
     midway = (calls["start_ns"] - calls["gap_ns"] // 2 - 1).to_numpy()

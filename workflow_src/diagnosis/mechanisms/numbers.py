@@ -1,4 +1,4 @@
-"""Single numbers copied between host and device, which the host waits for, and why."""
+"""Single numbers copied between host and device, and why."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,6 @@ from workflow_src.diagnosis.recording import Edit, Mask
 from workflow_src.diagnosis.subject import MANY, Subject, once, rows_of
 
 SMALL = ("elementwise", "reduction", "optimizer")
-"""Families of kernels that compute one number of a tensor."""
-
 LONGEST_LEAD = 6
 """Kernels that compute a number before it is fetched: isfinite and all are so many."""
 
@@ -23,8 +21,6 @@ USUAL_GAP = 0.25
 """The quantile of the gaps before copies of numbers in which the host makes one."""
 
 SELECTION, OF_EACH, ITEM = "selection", "number_of_each_tensor", "item"
-"""Why a number is fetched: how much is selected, what it is of each of many tensors, or unknown."""
-
 KERNELS = {
     # Count the elements of a mask, or sort and select the different ones, as torch.unique.
     "finds": r"DeviceReduce|DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|"
@@ -50,11 +46,8 @@ MOVING = ("copy", "fill")
 
 @once
 def fetched_numbers(subject: Subject) -> pd.DataFrame:
-    """Copies of numbers to the host, with `reason`, one of the three above, and `place`.
-
-    selected: whether a kernel that selects comes directly before, and none after. OF_EACH of one
-    size are one place.
-    """
+    """Copies of numbers to the host, with `reason`, a finding's key, and `place`, which for OF_EACH
+    is their size; selected: whether a kernel that selects comes directly before, and none after."""
     numbers = transfers.of_size(subject, transfers.TO_HOST, 0, transfers.SMALL_BYTES)
     own = subject.own
     selects = np.append(matching(own["launched"], KERNELS["selects"]), [False] * 3)
@@ -71,11 +64,7 @@ def fetched_numbers(subject: Subject) -> pd.DataFrame:
 
 
 def fetched(subject: Subject) -> Iterator[Finding]:
-    """A number is copied to the host, which waits for it: item, selection, number_of_each_tensor.
-
-    Without it what computes the number goes, too, with the host's time before all of these calls,
-    but for an item.
-    """
+    """A number is copied to the host, which waits for it; but for an ITEM, what makes it goes."""
     for (reason, _), rows in fetched_numbers(subject).groupby(["reason", "place"]):
         edits = _not_copied(rows)
         if reason != ITEM:
@@ -86,10 +75,7 @@ def fetched(subject: Subject) -> Iterator[Finding]:
 
 
 def sent_numbers(subject: Subject) -> Iterator[Finding]:
-    """Numbers made on the host are sent to the device, one at a time, from pageable memory.
-
-    A usual gap before such a copy goes, in which the host makes it.
-    """
+    """Numbers made on the host are sent to the device, one at a time, from pageable memory."""
     sent = transfers.of_size(subject, transfers.TO_DEVICE, 0, transfers.SMALL_BYTES)
     sent = sent[sent["wait"] != NOWHERE]
     for _, each in sent.groupby(transfers.folded(sent["path"])):
@@ -101,16 +87,13 @@ def sent_numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def _not_copied(copies: pd.DataFrame) -> list[Edit]:
-    """The edits that remove some transfers and the waits for them."""
     waits = np.setdiff1d(copies["wait"], [NOWHERE])
     return [Edit(transfers.calls_of(copies), cost=0, drops=True), Edit(waits, gap=0)]
 
 
 def _leads(subject: Subject, copies: pd.DataFrame) -> Indices:
-    """The calls directly before some copies whose work computes the number that is copied.
-
-    They launch small kernels of the same families before each of the copies, and fills.
-    """
+    """The calls directly before some copies that launch small kernels of the same families before
+    each, and fills: they compute the number that is copied."""
     calls = subject.own[subject.own["family"] != "fill"]
     at = np.searchsorted(rows_of(calls), copies["call"])
     # A row per copy, and a column per call before it, the latest first.
@@ -122,11 +105,9 @@ def _leads(subject: Subject, copies: pd.DataFrame) -> Indices:
 
 
 def _selecting(subject: Subject, sizes: pd.DataFrame) -> Indices:
-    """The calls of selections whose sizes are fetched, but for the copies and waits for these.
-
-    Those that select, gather, write back or scatter by the indices in the range of the selection
-    and, of autograd, in backward. sizes: rows of fetched_numbers.
-    """
+    """The calls of selections whose sizes (rows of fetched_numbers) are copied, but for the copies:
+    those that select, gather, write back or scatter by the indices in the range of the selection
+    and, of autograd, in backward."""
     calls = subject.own
     own, path = rows_of(calls), calls["path"].to_numpy()
     finds, selects, reads, gradient, indices = (

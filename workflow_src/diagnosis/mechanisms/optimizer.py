@@ -1,5 +1,4 @@
-"""Updates and gradients: done for each parameter by itself, for more of them than are used, or
-sorted by an index before they are added up."""
+"""Updates and gradients: done for each parameter by itself, for more than is used, or sorted."""
 
 from collections.abc import Iterator
 
@@ -72,11 +71,7 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_turn(launches: pd.DataFrame) -> bool:
-    """Whether several kernels come equally often, many times, as for each of many parameters.
-
-    Of launches that are `alone`, without products or in torch's range, one or two kernels are
-    enough.
-    """
+    """Whether several kernels, of those `alone` one or two, come equally often, many times."""
     often = launches["launched"].value_counts()
     common = often[often >= max(MANY, int(often.max()) / 3)]
     several = len(common) >= (1 if launches["alone"].all() else KERNELS)
@@ -85,10 +80,7 @@ def _in_turn(launches: pd.DataFrame) -> bool:
 
 
 def dense_gradients(subject: Subject) -> Iterator[Finding]:
-    """The gradient of a whole table of embeddings is filled, clipped and updated for a few rows.
-
-    Without it the fill goes, and as many passes over parameters as take its time each.
-    """
+    """The gradient of a whole table of embeddings is filled, clipped and updated for a few rows."""
     calls = subject.launching(False)
     fills = np.flatnonzero(matching(calls["launched"], ZEROS))
     added = np.flatnonzero(matching(calls["launched"], ROWS_ADDED))
@@ -112,11 +104,8 @@ def dense_gradients(subject: Subject) -> Iterator[Finding]:
 
 
 def index_gradients(subject: Subject) -> Iterator[Finding]:
-    """Gradients of x[index] are sorted by it, and added up one after another.
-
-    Without it they are added up in ADDED times what reading takes in forward, as index_select's
-    and gather's are.
-    """
+    """Gradients of x[index] are sorted by it, and added up one after another; those of index_select
+    and gather aren't."""
     work, forward = subject.work, subject.launching(True).index
     slow = work[matching(work["name"], SORTED)]
     reads = work[work["call"].isin(forward) & matching(work["name"], READING)]["device_ns"]

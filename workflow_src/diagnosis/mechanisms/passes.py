@@ -39,8 +39,6 @@ CHOICE = r"ArgMaxOps|ArgMinOps|gatherTopK"
 """Kernels that choose the largest or smallest, and have no gradients."""
 
 ARITHMETIC = ("softmax", "loss", "elementwise", "cast", "reduction", "indexing", "copy")
-"""Families of kernels of metrics."""
-
 LAST = 8
 """Launches of the same metrics after the last softmax or choice, at most."""
 
@@ -64,11 +62,8 @@ def product_runs(subject: Subject) -> pd.DataFrame:
 
 
 def in_micro_batches(subject: Subject) -> bool:
-    """Whether each step has several micro batches, as many as the others.
-
-    That is forward passes with the same products, each before a backward pass, with no update by
-    an optimizer's kernels between them.
-    """
+    """Whether each step has several forward passes with the same products, as many as the others,
+    each before a backward pass, with no update by an optimizer's kernels between them."""
     every = product_runs(subject)
     every = every[every["first"] >= subject.recording.first_counted]
     forward = every[every["forward"] & every["forward"].shift(-1).notna()]
@@ -85,9 +80,8 @@ def in_micro_batches(subject: Subject) -> bool:
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's.
 
-    Between layers that are all alike, the second pass begins where launches before a product come
-    between no others before it. As long as the calls before both first products launch the same,
-    they belong to the passes.
+    Other than the next layer, a second pass begins where launches before a product come between no
+    others. Calls before both first products are of the passes while they launch the same.
     """
     calls, spans = subject.launching(True), list[tuple[int, int]]()
     rows, launched = calls.index.to_numpy(), calls["launched"].to_numpy()
@@ -174,7 +168,6 @@ def _after_products(subject: Subject) -> pd.DataFrame:
 
 
 def _without_gradient(subject: Subject, calls: pd.DataFrame) -> Mask:
-    """Which calls launch a choice, or one of so many last softmaxes as have no gradient."""
     own = subject.own[matching(subject.own["launched"], SOFTMAX)]
     backward = matching(own["launched"], BACKWARD)
     own = own.assign(beyond=1 - 2 * backward)[backward | (own["thread"] == subject.loop_thread)]

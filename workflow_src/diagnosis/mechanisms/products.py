@@ -57,11 +57,9 @@ FROM_ANY = r"direct_copy"
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
-"""Kernels by which cuDNN changes the layout of images for a convolution and back."""
+"""cuDNN's, from one layout of images to the other and back."""
 
 APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
-"""Kernels that apply a norm over groups, and that give its input's gradient."""
-
 COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
 """A copy's time over that of these kernels, by bytes: the one reads and writes an image, the other
 reads two and writes one."""
@@ -95,16 +93,15 @@ def _products(subject: Subject, *families: str) -> pd.DataFrame:
 
 
 def _mostly_narrow(products: pd.DataFrame) -> bool:
-    """Whether most products that are faster than in fp32 are in 16 bits or fewer."""
     faster = products.loc[products["precision"].isin(["tf32", *NARROW]), "precision"]
     return bool((faster != "tf32").mean() > MOST)
 
 
 def float32_products(subject: Subject) -> Iterator[Finding]:
-    """Products, also of convolutions, of float32 numbers; without it, as most others are.
+    """Products, also of convolutions, of float32 numbers.
 
-    In TF32 only those beside products of their kind in 16 bits. They take what 16 bits gain, not
-    the others' time: sizes may differ.
+    In TF32 only those beside others of their kind in 16 bits. They take what 16 bits gain, not the
+    others' time: sizes may differ.
     """
     products, (tf32, narrow, _) = _products(subject, "gemm", "convolution"), _rates(subject)
     usual = narrow if _mostly_narrow(products) or tf32 == 1 else tf32
@@ -137,10 +134,7 @@ def unaligned_products(subject: Subject) -> Iterator[Finding]:
 
 
 def float64(subject: Subject) -> Iterator[Finding]:
-    """Arithmetic in float64 in a step that mostly has none.
-
-    Without it casts go with their launches, and kernels move as many bytes as in the usual type.
-    """
+    """Arithmetic in float64 in a step that mostly has none."""
     every = subject.work
     double = matching(every["name"], DOUBLE)
     others = every["family"].isin(WIDE_FAMILIES)
@@ -167,7 +161,7 @@ def float64(subject: Subject) -> Iterator[Finding]:
 def convolution_layout(subject: Subject) -> Iterator[Finding]:
     """Kernels that change the layout of images around convolutions.
 
-    Copies that norms over groups would need instead stay.
+    As many stay as norms over groups would need copies instead.
     """
     work = subject.work
     turned = work[matching(work["name"], CONVERSION)]

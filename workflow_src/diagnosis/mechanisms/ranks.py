@@ -28,11 +28,8 @@ SMALL_NS = 100_000
 
 @once
 def communication(subject: Subject) -> pd.DataFrame:
-    """The work that communicates, with wait_ns and exposed_ns.
-
-    wait_ns: in which another rank was waited for, 0 where that isn't known; exposed_ns: of the
-    rest, in which the process's devices do nothing else.
-    """
+    """The work that communicates; wait_ns: in which another rank was waited for, 0 where that isn't
+    known; exposed_ns: of the rest, in which the process's devices do nothing else."""
     is_moving = subject.work["family"] == COLLECTIVE
     moving, busy = subject.work[is_moving], Union.of(*spans(subject.work[~is_moving]))
     waits = subject.attributed.work["wait_ns"].reindex(moving["activity"]).to_numpy()
@@ -43,11 +40,7 @@ def communication(subject: Subject) -> pd.DataFrame:
 
 
 def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
-    """Gradients are reduced in the backward pass of each micro batch, instead of in the last one's.
-
-    A model that reduces in forward, too, is divided among ranks: its reductions are its own. Waits
-    for another rank would only come later.
-    """
+    """Gradients are reduced in each micro batch's backward pass, instead of in the last one's."""
     reducing = collectives(communication(subject))
     reducing = reducing[matching(reducing["name"], REDUCING)]
     if reducing.empty or not in_micro_batches(subject):
@@ -63,7 +56,6 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
 
 
 def _waiting(work: pd.DataFrame) -> Factors:
-    """The share of each communication's time in which it waits."""
     return (work["wait_ns"] / work["device_ns"].clip(lower=1)).to_numpy(dtype=np.float64)
 
 
@@ -83,10 +75,7 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
 
 
 def small_collectives(subject: Subject) -> Iterator[Finding]:
-    """Many short collectives of one kernel without a product between: one could do for all.
-
-    What all but the first take beyond the shortest one's time is left: their bytes.
-    """
+    """Many short collectives of one kernel without a product between: one could do for all."""
     moving = collectives(communication(subject))
     products = subject.work.loc[subject.work["family"].isin(MULTIPLYING), "call"].to_numpy()
     before = np.searchsorted(np.sort(products), moving["call"])
@@ -101,7 +90,6 @@ def small_collectives(subject: Subject) -> Iterator[Finding]:
 
 
 def _latest(subject: Subject) -> int:
-    """The process that waits least for the others."""
     waits = subject.attributed.work.groupby("process")["wait_ns"].sum()
     return int(waits.index.to_numpy()[np.argmin(waits)])
 
@@ -109,8 +97,7 @@ def _latest(subject: Subject) -> int:
 def exposed_communication(subject: Subject) -> Iterator[Finding]:
     """Communication while the device does nothing else; what is waited for others stays.
 
-    Without it as much is hidden as there is other work to hide it behind. Only of the process that
-    waits least: the others would wait for it all the same.
+    Only of the process that waits least: the others would wait for it all the same.
     """
     moving = communication(subject)
     several = subject.attributed.work["process"].nunique() > 1
@@ -130,8 +117,7 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
 def late_rank(subject: Subject) -> Iterator[Finding]:
     """Another process is waited for in collectives, and one place of its tells why.
 
-    That is long gaps of its host, or more work on its device. A rank that is late by a little in
-    all gaps has a slower host, which isn't a fault.
+    One that is late by a little in all gaps has a slower host, which isn't a fault.
     """
     waiting = collectives(communication(subject))
     if not waiting["wait_ns"].any() or (late := _latest(subject)) == subject.recording.process:

@@ -66,10 +66,7 @@ def folded(paths: "pd.Series[str]") -> "pd.Series[str]":
 
 
 def sent_data(subject: Subject) -> Iterator[Finding]:
-    """Data is copied to the device; without it, beside other work, and the host doesn't wait.
-
-    pageable_batch: the driver copies it twice; unhidden_copy: while the device computes nothing.
-    """
+    """Data is copied to the device, from pageable memory or beside no work."""
     sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)
     pageable, work = sent["memory"] == PAGEABLE, subject.work
     others, own = work.drop(sent.index[~pageable]), work.loc[sent.index]
@@ -83,10 +80,7 @@ def sent_data(subject: Subject) -> Iterator[Finding]:
 
 
 def fetched_data(subject: Subject) -> Iterator[Finding]:
-    """Data is copied to the host: data_to_host in most steps, blocking_save in few.
-
-    Of a save the host's time before and after the copies goes, too.
-    """
+    """Data is copied to the host: data_to_host in most steps, blocking_save in few."""
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)
     own, gap = rows_of(subject.own), subject.calls["gap_ns"]
     usual_ns, launching = int(gap[own].median()), subject.work["call"]

@@ -117,7 +117,6 @@ class Trial:
 
 
 def _narrow(precision: str, trial: Trial) -> None:
-    """Another precision of products: bf16 by autocast, or tf32."""
     about, step, bf16 = trial.about, trial.about.step, precision == "bf16"
     if precision not in about.rates.product_flops_per_ms:
         raise NotKnownError(f"the run has no ceiling of products in {precision}")
@@ -145,7 +144,6 @@ def _narrow(precision: str, trial: Trial) -> None:
 
 
 def _fuse_attention(trial: Trial) -> None:
-    """One kernel forward and two backward in place of each layer's scores, softmax and values."""
     step = trial.about.step
     products = step.of("kind", steps.CORE_PRODUCT) & step.of("pass", steps.FORWARD)
     if not products.any():
@@ -162,8 +160,7 @@ def _fuse_attention(trial: Trial) -> None:
 
 
 def _attention_ms(trial: Trial, products: Mask, name: str) -> float:
-    """Fused attention in a pass: as measured, or by its FLOPs, at a rate between that of forward's
-    present products and the reference product's."""
+    """As measured, or by its FLOPs (docs/replay.md)."""
     about = trial.about
     measured = about.beside.get(("attention_ms", trial.precision, name))
     if measured:
@@ -179,7 +176,6 @@ def _attention_ms(trial: Trial, products: Mask, name: str) -> float:
 
 
 def _update(optimizer: str, trial: Trial) -> None:
-    """Torch's AdamW over all parameters at once, in some passes or in one."""
     about = trial.about
     calls = about.step.where(about.step.of("kind", steps.UPDATE))
     if not len(calls):
@@ -195,7 +191,6 @@ def _update(optimizer: str, trial: Trial) -> None:
 
 
 def _fuse_chains(trial: Trial) -> None:
-    """The elementwise kernels of a range become one, which reads first and writes last."""
     step = trial.about.step
     if not step.of("kind", steps.ELEMENTWISE).any():
         raise NotKnownError("no chain of elementwise kernels is known of it")

@@ -1,10 +1,4 @@
-"""The time of a plain step with remedies, by replay, with its interval.
-
-The host's time for a launch is solved pass by pass from the plain times of the phases. Where the
-device sets the pace, it is between the least that the run's launch-bound cases show and the most
-that the plain time allows. Where the host does, it is what phases differ by, which were timed at
-different moments: it is known as well as they are steady.
-"""
+"""The time of a plain step with remedies, by replay, with its interval (docs/replay.md)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -209,7 +203,6 @@ class PlainStep:
 
 @lru_cache(maxsize=64)
 def _scale(plain: PlainStep, *hosts: float) -> float:
-    """The plain time over that which a step takes with such a host, by pass."""
     by_pass = dict(zip(plain.hosts, hosts, strict=True))
     return plain.plain_ms * NS_PER_MS / time_ns(plain.about.step, by_pass)
 

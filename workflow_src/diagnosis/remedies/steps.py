@@ -1,5 +1,4 @@
-"""A phase's device work, from the record of its operators, and as one step to replay, whose
-launches the host makes one after another, in the order of passes."""
+"""A phase's device work, from the record of its operators, and as one step to replay."""
 
 import re
 from dataclasses import dataclass
