@@ -46,7 +46,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "waits": STREAM_WAITS,
     "operators": ("kind", "start_ns", "end_ns", "process", "thread", "number", "forward_thread"),
 }  # fmt: skip
-"""Of each table."""
 
 CATEGORIES = frozenset(("kind", "direction", "source", "target"))
 """Columns of few different texts, as are the names of calls and work, the longest tables."""
@@ -58,7 +57,6 @@ KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
 NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_name("notes.csv"))}
-"""What is said of a capture, by code."""
 
 UNREADABLE = "unreadable"
 IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"

@@ -9,7 +9,6 @@ from workflow_src.captures.capture import Note
 from workflow_src.common.errors import TraceError
 
 DEFAULT = "default"
-"""The domain of ranges without one."""
 
 LIBRARIES = frozenset(
     name.casefold()

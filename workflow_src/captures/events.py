@@ -26,7 +26,6 @@ LONGEST = 2**26
 """Bytes before the list of events, or of an event: there are a few thousand."""
 
 BAD, CUT_OFF = "bad events", "cut off"
-"""Notes of events that can't be read, and of a file that ends in the middle."""
 
 UNREADABLE = (ValueError, RecursionError, msgspec.MsgspecError)
 NULL = msgspec.Raw(b"null")

@@ -30,8 +30,8 @@ _BITS = 44
 class Numbered:
     """API calls, as Capture.calls with the `correlation` that they share with what they launched.
 
-    known: their processes; keys: of the calls with a number, in order; row: of each. A call inside
-    of another one of its key, as a driver's in the runtime's, has none.
+    known: their processes; keys, row: of the calls with a number, in order. A call inside of
+    another one of its key, as a driver's in the runtime's, has none.
     """
 
     calls: pd.DataFrame

@@ -1,9 +1,8 @@
 """Traces of several ranks that a tool merged into one, whose processes are named by text.
 
 SGLang's merge_profiles (python/sglang/srt/utils/profile_merger.py) makes "[TP00] 500" of process
-500 of rank 0, and "[TP00] 0" of its device, and leaves numbers of launches as they were: all ranks
-have the same ones. A launch is of its own rank: of a process whose text is that of the device but
-for one number.
+500 of rank 0, and "[TP00] 0" of its device, and leaves numbers of launches as they were. A launch
+is of its own rank: of a process whose text is that of the device but for one number.
 """
 
 import re
@@ -31,7 +30,6 @@ NAMED, NUMBER = "named", re.compile(r"\d+(?=\D*$)")
 text, that of the process or device itself."""
 
 Names = Mapping[int, int]
-"""By numbers of processes and devices in events."""
 
 
 def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:

@@ -42,7 +42,6 @@ MORE: dict[str, tuple[str, ...]] = {
     "MEMSET": ("bytes", "memKind"),
     "GRAPH_TRACE": ("graphId",),
 }
-"""What is read of each table besides."""
 
 OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))

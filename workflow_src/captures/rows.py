@@ -21,7 +21,6 @@ Spans = tuple[Indices, Indices]
 """Starts and ends (ns)."""
 
 WHAT = {"calls": "API calls", "overheads": "overheads of the profiler", "work": "device activities"}
-"""The events of parts whose name doesn't say it."""
 
 LONGEST_NS, QUEUED_NS = 86_400 * 10**9, 60 * 10**9
 """What is a day from the middle event isn't of the same capture. And a minute: work runs on after

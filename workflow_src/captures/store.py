@@ -108,11 +108,8 @@ class Store:
         return [Note("unread tables", count, name) for name, count in counts.items() if count]
 
     def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
-        """Columns, with what stands for a missing value.
-
-        SQLite joins each as text, because a tuple for each row takes twice the time. Raises
-        ValueError where what it joined isn't as many integers.
-        """
+        """SQLite joins each column as text, because a tuple for each row takes twice the time.
+        Raises ValueError where what it joined isn't as many integers."""
         query = _joined(table, columns)
         # Bytes that grow take less memory than parts that are put together at last.
         found, last = [bytearray() for _ in columns], -(2**63)

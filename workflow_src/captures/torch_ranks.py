@@ -15,7 +15,6 @@ from workflow_src.common.capture_names import names_of
 
 INFO = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{.*?"distributedInfo"\s*:\s*(?=\{)', re.DOTALL)
 BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(?=\d)')
-"""What times are counted from."""
 
 TIME = re.compile(rb'"ts"\s*:\s*(\d+)')
 NEAR_NS = 10 * 10**9

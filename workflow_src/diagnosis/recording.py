@@ -139,11 +139,10 @@ class Plan:
 class Edit:
     """What becomes of some calls and some work, rows of a Recording.
 
-    gap: at most so much of the host's own time (ns) is before each call. gap_factor: its share
-    that is left. cost: the call takes at most so long (ns) and waits for nothing; 0 where it isn't
-    made. drops: what it launches is gone. factor: the share of the work's time that is left; 0
-    drops it. ns: the work, which then runs, takes so long. Each one for all, or one for each; ns of
-    each.
+    gap: at most so much of the host's own time (ns) is before each call. gap_factor: its share that
+    is left. cost: the call takes at most so long (ns) and waits for nothing; 0 where it isn't made.
+    drops: what it launches is gone. factor: the share of the work's time that is left; 0 drops it.
+    ns: the work, which then runs, takes so long. Arrays have one for each.
     """
 
     calls: Indices = field(default_factory=NONE.copy)

@@ -77,9 +77,8 @@ def loop_of(attributed: Attributed, process: int) -> Loop:
 def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
-    Columns: CALLS but cost_ns, and `may_wait`. Without calls inside of others, of threads that
-    launch nothing, and before since_ns, and without trifles that neither launch nor wait nor order
-    streams: they are the host's own time.
+    Columns: CALLS but cost_ns, and `may_wait`. Without calls inside of others or before since_ns,
+    and trifles that neither launch nor wait nor order streams: these are the host's own time.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)

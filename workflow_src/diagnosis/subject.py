@@ -21,7 +21,6 @@ SLASH = re.compile(r"(?<!\\)/")
 """Between the names in a path; a slash in a name is escaped."""
 
 END = "end of the last step"
-"""The call that ends a Subject's recording."""
 
 MOST, MANY = 0.5, 8
 """More than this share is most; so many places, tensors or collectives are many."""

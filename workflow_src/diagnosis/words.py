@@ -8,7 +8,6 @@ from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
 SAVES = "; fixing it saves about {saves_ms} of a {plain}step's {step_ms} ms"
 LIMIT = "; one launch for all, the best case, saves {saves_ms} of a {plain}step's {step_ms} ms"
-"""What follows a fact; the second, of a whole program."""
 
 
 def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:

@@ -33,7 +33,6 @@ from workflow_src.placing.ranks import waits
 from workflow_src.placing.step_rules import MADE, Rule, StepRanges, choose_steps
 
 CAST = "cast"
-"""The family of kernels that copy to another type, as far as their names tell."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ GRADIENTS = re.compile(r"((?:.*/)?)backward/gradients((?:/.*)?)")
 """Paths of the ranges that profile_ranges.py opens in backward."""
 
 Trees = dict[tuple[int, ...], Nesting]
-"""What autograd does on each thread."""
 
 
 def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:

@@ -1,9 +1,9 @@
 """The family of an activity: of a GPU kernel, a memory operation or a CPU operator.
 
-The ordered rules of `families.csv` (see kernel_names.py) decide by the full name: one table for
-nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
-operators (`aten::_softmax`), which share a family with their kernels. A gradient
-(`aten::max_pool2d_with_indices_backward`) that no rule matches has that of its forward operator.
+The ordered rules of `families.csv` (see kernel_names.py) decide by the full name, whoever wrote it:
+nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) or an
+operator (`aten::_softmax`). A gradient (`aten::max_pool2d_with_indices_backward`) that no rule
+matches has that of its forward operator.
 """
 
 import re

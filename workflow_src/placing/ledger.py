@@ -16,9 +16,8 @@ this order:
    If the call that launched the next activity is not in the capture, it is unexplained instead.
 
 A blocking call returns microseconds after the device became idle: it costs the gap after it. Had it
-taken no time, the next launch would have come earlier by the time that it took, so that is what it
-explains, at most the entire gap. A host that was far ahead thus loses the entire gap, with the wait
-in the queue at its end; one that was behind anyway only the duration of the call.
+taken no time, the next launch would have come earlier by as much, so that is what it explains, at
+most the entire gap.
 """
 
 from dataclasses import dataclass

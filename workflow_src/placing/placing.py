@@ -17,10 +17,8 @@ from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
 from workflow_src.placing.threads import NONE, WHY, helped, rows_by
 
 WHOLE = "(whole)"
-"""The path of all work of a process without ranges."""
 
 REASONS = NO_RANGE, NO_CALL = "no range was open at its launch", "its launch is not in the capture"
-"""Why work has no path."""
 
 OF_ROWS = (16, 32)
 """Bits of the numbers of ranges, paths and names: there is one for each activity."""
@@ -31,9 +29,9 @@ class Placed:
     """A capture's ranges with `parent`, and its work with `range`.
 
     parent, range: row numbers of ranges, or NOWHERE; busy_ns, span_ns of ranges: the device time
-    launched in each and in its inner ones, and from the start of the first to the end of the last
-    such activity, or 0; tree: the thread that a range or launch is placed with. main_threads: of
-    each process with ranges.
+    launched in each and in its inner ones, and from the first start to the last end of such an
+    activity, or 0; tree: the thread that a range or launch is placed with. main_threads: by
+    process.
     """
 
     ranges: pd.DataFrame

@@ -28,7 +28,6 @@ from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 
 COLLECTIVE = "communication"
-"""The family of kernels that communicate."""
 
 
 def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:

@@ -73,8 +73,7 @@ def choose_steps(
     """The steps named or, without a name, those of the first rule that finds any, and the rule.
 
     Of MADE they are ranges of their own, or of `every`, all that torch may have pushed; else rows
-    of those placed. numbered: whether what differs by numbers alone may be a step. ANY in a name
-    that no range has stands for a number.
+    of those placed. numbered: whether what differs by numbers alone may be a step.
     """
     for rule, ranges in _candidates(placed, every, named, numbered):
         found = ranges[one_after_another(ranges)]

@@ -22,10 +22,10 @@ DECIMALS = 9
 
 
 def steps(found: Attributed) -> pd.DataFrame:
-    """A row per step, with STEP_COLUMNS: whole nanoseconds.
+    """A row per step, with STEP_COLUMNS.
 
     A device is active while any activity of the process runs, whenever it was launched. Causes are
-    missing where the capture holds no call that launched something; steps, where kernels were lost.
+    missing where no call is known that launched something; steps, where kernels were lost.
     """
     parts = [pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64")]
     ranges = step_ranges(found)[: 0 if found.capture.kernels_lost else None]
@@ -43,8 +43,8 @@ def step_ranges(found: Attributed) -> pd.DataFrame:
 
 
 def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
-    """What the devices and the host of the process of a thread's steps did, and whether the capture
-    holds calls that launched some of its work.
+    """What the devices and the host of the process of a thread's steps did, and whether calls that
+    launched some of its work are known.
 
     Held up it was by its own calls, and by those of threads that launch what lies in its tree.
     """

@@ -28,8 +28,8 @@ WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
 """Why a thread is a helper, as codes of notes."""
 
 THROUGHOUT = 0.99
-"""Share of a thread's calls, and of its outermost ranges, from which on another one waits during
-them all. The rest is left for nodes of backward on the host, which the waiting thread runs."""
+"""Share of a thread's calls and outermost ranges from which on another one waits during them all.
+The rest is left for nodes of backward on the host, which the waiting thread runs."""
 
 FEW = 0.1
 """Share of what the busiest thread does below which another one isn't taken for a trainer."""
@@ -145,7 +145,7 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     """Why some of a process's threads are helpers for sure, and the callers, the main one first.
 
     That is the process's first, unless it launches less than FEW of the busiest one's device time;
-    else the busiest one, or of several such the one with most ranges.
+    else the busiest one.
     """
     having = [each for each in threads if len(each.ranges)]
     speaking = [

@@ -15,14 +15,13 @@ UPDATE = "Optimizer.step#"
 
 NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges, so that neither forward nor backward is a step if
-both are outermost, but a range is beside which another one fetches data. And of steps' lengths, the
-part that doesn't overlap: jobs that run at the same time are no steps."""
+both are outermost. And of steps' lengths, the part that doesn't overlap: jobs that run at the same
+time are no steps."""
 
 MOST = 256
 """Ranges of a turn: of a step in so many micro batches that no one records more."""
 
 WHOLE, UPDATES, TURN = "(all that was recorded)", "(from update to update)", "(step)"
-"""The names of steps that no range is."""
 
 
 def one_after_another(ranges: pd.DataFrame) -> Mask:

@@ -20,7 +20,6 @@ from workflow_src.tables.diagnosis_tables import diagnosis_tables
 TABLES = tables_in("capture")
 BUSY = ["activities", "busy_ns"]
 IN_STEPS = ["activities_in_steps", "busy_ns_in_steps"]
-"""What work comes to, in all and in steps."""
 
 KERNELS = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
 """Columns of kernels; of work without a path, `path` is the reason in brackets."""

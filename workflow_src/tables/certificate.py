@@ -28,7 +28,6 @@ TRIED = ("3",)
 
 UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unread tables",
           "unread events")  # fmt: skip
-"""Notes of what could not be read."""
 
 CHECKS = {row["key"]: row for row in csv_rows(Path(__file__).with_name("certificate.csv"))}
 

@@ -35,7 +35,6 @@ LONGER = (
     "a step takes {:.2f} ms by --step-ms, but recorded ones take {:.2f} ms, less than without a "
     "profiler, so that savings are of these"
 )
-"""Why a plain step's time doesn't count."""
 
 NS_DIGITS = 6
 """Decimals of a millisecond that are whole nanoseconds."""

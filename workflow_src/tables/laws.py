@@ -126,7 +126,7 @@ class Law:
 
     A key that one side lacks counts as 0 there. allowed: the difference that is no violation: a
     number, "rounding" of the right side, or the last "digits of ROWS where CONDITION", of several
-    with ";" between; `why` says for what, and which rows the law leaves out.
+    with ";" between; `why` says for what.
     """
 
     name: str

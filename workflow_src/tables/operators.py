@@ -61,8 +61,8 @@ def with_products(
     """The activities of a phase that are matrix products, with the columns of a product.
 
     found: as of with_records; modules: names by path, of products that neither sizes nor order
-    name. A call's FLOPs count with the first of its kernels in the family gemm: others clear its
-    workspace, or add up what it split.
+    name. A call's FLOPs count with its first kernel in the family gemm: others clear its workspace,
+    or add up what it split.
     """
     known = products.products_of(launched["operators"], case)
     rows = [(*each, each.flops) for each in known.values()]

@@ -45,10 +45,9 @@ def with_records(
 ) -> pd.DataFrame:
     """A phase's activities with what launched each, as far as the record aligns with the capture.
 
-    operator: its number there, or NOT_ALIGNED; call: the place in the record's sequence of the
-    call's first activity; product: its name, as far as sizes and order tell, or ""; own_family: of
-    the operator; the operator in words; path and captured_path: see with_paths. captured: the paths
-    of the phase's ranges.
+    operator: its number there, or NOT_ALIGNED, and in words; call: the place in the record's
+    sequence of the call's first activity; product: its name, or ""; own_family: of the operator;
+    path and captured_path: see with_paths. captured: the paths of the phase's ranges.
     """
     sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
     names = pd.Series(launched["names"], dtype="str")

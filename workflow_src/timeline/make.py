@@ -27,7 +27,6 @@ OF_RANGES = ("path", "component")
 OF_ACTIVITIES = (*OF_RANGES, "family", "phase", "step", "name")
 
 AT_ONCE = 2**13
-"""Events written at a time."""
 
 _compact = partial(json.dumps, separators=(",", ":"))
 

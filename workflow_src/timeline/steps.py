@@ -37,9 +37,9 @@ IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "qu
 class Timeline:
     """Some steps of a capture: a row per step, range, activity, and idle gap and cause.
 
-    All have times, phase and step. Ranges: thread, path, component, name, and depth, which is 0 for
-    steps alone. Activities, by start: thread, path, component, name, times of launch, duration_ns,
-    family, short_name.
+    All have times, phase and step. Ranges and activities: thread, path, component, name; ranges:
+    depth, which is 0 for steps alone; activities, by start: times of launch, duration_ns, family,
+    short_name.
     """
 
     steps: pd.DataFrame

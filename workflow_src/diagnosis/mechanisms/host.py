@@ -32,8 +32,8 @@ AROUND = ("", "copy", "fill", "unknown")
 """Families of what a library launches before a product while it looks for a kernel."""
 
 BEFORE_PRODUCTS, NOT_MOST = 0.9, 0.7
-"""The share of gaps' time from which on products are their reason, and the most of all calls that
-come before products: in two recorded loops 99 % and more, of 30 and 64 % of the calls."""
+"""Of gaps' time, from which on products are their reason, and of all calls that come before
+products, at most: in two recorded loops 99 % and more, of 30 and 64 % of the calls."""
 
 
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:

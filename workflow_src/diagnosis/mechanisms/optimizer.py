@@ -36,7 +36,6 @@ LARGE_TABLE = 0.1
 and often its head's weight, too."""
 
 SORTED = r"\bindexing_backward_kernel"
-"""Kernels that add up the gradients of x[index], after a sort by that index."""
 
 READING = r"vectorized_gather_kernel|index_elementwise_kernel"
 ADDED = 2

@@ -22,7 +22,6 @@ UPDATE, OTHER = "update", "other"
 optimizer's, and what no remedy touches, as casts."""
 
 CORE = ("scores", "softmax", "values")
-"""Ranges of attention's core written out."""
 
 SIZES = ["m", "n", "k", "matrices"]
 
@@ -34,7 +33,6 @@ SINGLE = ("gemm", "attention", "embedding", "optimizer", "loss", "communication"
 """Families whose kernels can't be fused with their neighbors."""
 
 SHAPE = re.compile(r"(?:(\d+) x )?(\d+) x (\d+)")
-"""Of a matrix, or of several."""
 
 
 def work_of(operators: pd.DataFrame) -> pd.DataFrame:
@@ -120,8 +118,8 @@ class Launched:
 def chains(step: Launched, outside_core: bool) -> tuple[Indices, Indices, Factors]:
     """Elementwise kernels in chains: the launches, the group of each, and 1 / each group's length.
 
-    Of a step all, or those outside of attention's core. A group is the launches of a range each
-    time it runs, in one pass.
+    Of a step all, or those outside of attention's core; a group is of a range each time it runs, in
+    one pass.
     """
     rows = step.of("kind", ELEMENTWISE)
     rows &= ~(step.of("leaf", *CORE) & outside_core)
