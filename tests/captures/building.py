@@ -13,7 +13,7 @@ import pandas as pd
 
 from workflow_src.capture_report import capture as reported
 from workflow_src.captures.capture import COLUMNS, UNKNOWN, Capture
-from workflow_src.captures.nsys import DOMAIN, PUSH_POP, START_END
+from workflow_src.captures.nsys import DOMAIN
 from workflow_src.captures.reading import read
 from workflow_src.paper.run import Run, typed
 from workflow_src.placing.attributed import attributed
@@ -78,7 +78,7 @@ class Export:
             "NVTX_EVENTS",
             start=start,
             end=end,
-            eventType=PUSH_POP if ended_on is None else START_END,
+            eventType=59 if ended_on is None else 60,
             text=None if registered else name,
             textId=self.string(name) if registered and name else None,
             globalTid=global_id(process, thread),

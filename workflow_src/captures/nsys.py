@@ -29,8 +29,8 @@ from workflow_src.captures.rows import checked
 from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store, opened
 from workflow_src.common.printable import printable
 
-PUSH_POP, START_END, DOMAIN = 59, 60, 75
-"""Types of events, since nsys 2023.4."""
+DOMAIN, READ = 75, (59, 60, 70, 71, 75)
+"""Types of events, since nsys 2023.4: of ranges pushed, started, and imported from a text file."""
 
 OF_RANGES = ("start", "end", "eventType", "globalTid", "textId", "domainId")
 OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
@@ -128,7 +128,7 @@ def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
     rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES), copy=False)
     rows["process"] = process_of(rows["globalTid"].to_numpy())
     rows["name"] = _texts(store, rows["textId"].tolist())
-    rows = rows[rows["eventType"].isin((PUSH_POP, START_END, DOMAIN))]
+    rows = rows[rows["eventType"].isin(READ)]
     # The number of a domain counts within its process only.
     created, by = rows["eventType"] == DOMAIN, ["process", "domainId"]
     domains = rows[created].drop_duplicates(by, keep="last")
