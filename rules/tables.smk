@@ -150,8 +150,7 @@ rule findings:
         " --names findings --output {params.folder:q} > {log:q} 2>&1"
 
 
-# What each step would take with remedies, by replay, from the joined tables alone; the table of
-# ceilings stands beside them.
+# What each step would take with remedies, by replay, from the joined tables alone.
 rule remedies:
     input:
         tables=expand(
@@ -169,5 +168,5 @@ rule remedies:
     message:
         "Predict the remedies of {wildcards.tag}"
     shell:
-        "python -m workflow_src.tables.remedies --tables {params.tables:q} --output {output:q}"
-        " > {log:q} 2>&1"
+        "python -m workflow_src.tables.remedies --tables {params.tables:q}"
+        " --ceilings {input.ceilings:q} --output {output:q} > {log:q} 2>&1"

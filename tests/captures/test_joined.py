@@ -31,7 +31,9 @@ def rank_file(
     Its process is 7 in all ranks, and its work is launched by a thread without ranges.
     """
     begin = 100_000 + clock_us
-    events = [event("user_annotation", "step", begin, 100, pid=7, tid=7)]
+    # What only names something may say that it is of the time 0.
+    events = [{"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "ts": 0}]
+    events.append(event("user_annotation", "step", begin, 100, pid=7, tid=7))
     events += launched(1, begin + 1, 2 + rank, pid=7, tid=helper)
     for number, (start, end) in enumerate(((10, 20), (30, 40), (50, 60)), start=2):
         at = begin + start + rank - 0.5

@@ -16,16 +16,11 @@ from workflow_src.common.capture_names import names_of
 INFO = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{.*?"distributedInfo"\s*:\s*(?=\{)', re.DOTALL)
 BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(?=\d)')
 
-TIME = re.compile(rb'"ts"\s*:\s*(\d+)')
+TIME = re.compile(rb'"ts"\s*:\s*([1-9]\d*)')
+"""Of an event, but for those that say 0, as some do that only name something."""
+
 NEAR_NS = 10 * 10**9
 """Traces of one job begin within this time of each other: 15 ms on one host."""
-
-ONE_WAY = re.compile(r"_(?:Broadcast|Reduce)_")
-"""In names of kernels that move data from one process, or to one, and needn't end together."""
-
-TOGETHER_NS = 100_000
-"""Kernels of one call end within this time, by clocks of ranks made one: 40 us in traces of two
-ranks on one host."""
 
 T = TypeVar("T")
 
@@ -56,9 +51,10 @@ def rank_of(path: Path) -> Rank | None:
         return None
     number, size = found.get("rank"), found.get("world_size")
     valid = type(number) is int and type(size) is int and 0 <= number < size and size > 1
-    first_us = min(map(int, TIME.findall(begin)), default=0)
-    begin_ns = (value_after(BASE, begin) or 0) + 1000 * first_us
-    return Rank(number, size, begin_ns) if valid else None
+    times_us = [*map(int, TIME.findall(begin))]
+    if not (valid and times_us):
+        return None
+    return Rank(number, size, (value_after(BASE, begin) or 0) + 1000 * min(times_us))
 
 
 def jobs(paths: Sequence[Path]) -> list[Job]:

@@ -10,6 +10,7 @@ Ranks that were traced one by one may have clocks of different hosts. So their t
 how far, at the median, collectives end after those of the first rank, if equally many.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,12 +23,19 @@ from workflow_src.captures.capture import COLUMNS, KERNEL, UNKNOWN, Capture, Not
 from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.rows import Mask
-from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, grouped, jobs, rank_of
+from workflow_src.captures.torch_ranks import Rank, grouped, jobs, rank_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 
 COLLECTIVE = "communication"
+
+ONE_WAY = re.compile(r"_(?:Broadcast|Reduce)_")
+"""In names of kernels that move data from one process, or to one, and needn't end together."""
+
+TOGETHER_NS = 100_000
+"""Kernels of one call end within this time, by clocks of ranks made one: 40 us in traces of two
+ranks on one host."""
 
 
 def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.arguments import existing_folder, new_file, stage_arguments
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS, COMPILED, PHASES
 from workflow_src.common.errors import StageError, one_sentence, remake
@@ -173,19 +173,24 @@ def table(run: Run) -> pd.DataFrame:
     return about.join(rows.set_index("case"), how="inner").reset_index()
 
 
-def read_run(folder: Path) -> Run:
-    """The joined tables of a folder."""
+def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
+    """The joined tables of a folder, and ceilings.csv if the run has it."""
     run = {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
-    ceilings = folder / "ceilings.csv"
-    return run | ({"ceilings": read_table(ceilings, "ceilings")} if ceilings.is_file() else {})
+    if ceilings:
+        run["ceilings"] = read_table(ceilings[0], "ceilings")
+    return run
 
 
 @one_sentence()
 def main() -> None:
     """Write the table of remedies."""
-    given = stage_arguments(__doc__, tables=existing_folder, output=new_file)
+    parser = Parser(description=__doc__)
+    parser.add_argument("--tables", type=existing_folder, required=True, help="the joined CSVs")
+    parser.add_argument("--ceilings", type=existing_file, nargs="*", default=[])
+    parser.add_argument("--output", type=new_file, required=True)
+    given = parser.parse_args()
     with reading(given.tables, "the joined tables", remake(given.output), StageError):
-        found = table(read_run(given.tables))
+        found = table(read_run(given.tables, given.ceilings))
     write_csv(given.output, found)
 
 
