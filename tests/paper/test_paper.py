@@ -13,8 +13,9 @@ from markupsafe import Markup
 from tests.published import H100
 from workflow_src.common.errors import StageError
 from workflow_src.common.words import DASH
+from workflow_src.paper.cells import Link, ranges
 from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.form import Form, Link, ranges
+from workflow_src.paper.form import Form
 from workflow_src.paper.number import NAN, Number
 from workflow_src.paper.page import page
 from workflow_src.paper.run import Run, matrices, medians

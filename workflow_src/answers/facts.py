@@ -1,6 +1,6 @@
 """What chapters that answer questions share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,10 @@ from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, REPLAY_AT_LE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
-from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
-from workflow_src.paper.run import Run, facets, keyed, matrices, ordered
+from workflow_src.paper.run import Run, keyed, matrices
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
-
-MEMORY_BOUND, FEW_FLOPS = 0.50, 0.05
-"""See `memory_bound`."""
-
-CACHED = 1.2
 
 KEY = ["case", "phase"]
 
@@ -32,9 +26,6 @@ BOUND = "\N{DAGGER}"
 
 PRODUCTS = ("gemm", "attention")
 """The families that multiply matrices."""
-
-BARS, LEAST_BAR = 6, 2.0
-"""At most so many parts are drawn apart, of at least so many %."""
 
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
@@ -172,31 +163,6 @@ def in_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
     return base.mask(cases["precision"].isin(run.precisions[:1]), NAN).astype(object)
 
 
-def memory(run: Run) -> Any:
-    """The best measured rate of memory that is read and written, GB/s."""
-    rows = run["ceilings"]
-    rows = rows[(rows["kind"] == "bandwidth") & rows["name"].isin(["copy", "scale", "triad"])]
-    return max(lift(rows["best_gb_per_s"]).dropna(), default=NAN)
-
-
-def peaks(run: Run) -> pd.Series:
-    """By precision the best measured rate of a matrix product, TFLOP/s."""
-    rows = run["ceilings"]
-    rows = rows[(rows["kind"] == "compute") & rows["best_tflop_per_s"].notna()]
-    best = rows.loc[rows.groupby("precision")["best_tflop_per_s"].idxmax()]
-    return lift(best["best_tflop_per_s"]).set_axis(best["precision"])
-
-
-def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
-    """Whether work is memory-bound: it comes to MEMORY_BOUND of memory's measured rate (GB/s) with
-    less than FEW_FLOPS of a matrix product's TFLOP/s in the slowest precision, whose units
-    elementwise work has. Above CACHED, much moves within caches, so that this isn't told."""
-    of_memory, of_peak = rate / memory(run), computes / of(peaks(run), "min")
-    told = of_memory.where(of_peak.notna() & ~(of_memory > CACHED).astype(bool))
-    rule = f"GB/s / memory's >= {MEMORY_BOUND:.0%}, and TFLOP/s / a product's < {FEW_FLOPS:.0%}"
-    return holds(told, (of_memory >= MEMORY_BOUND) & (of_peak < FEW_FLOPS), rule)
-
-
 def disturbed(run: Run) -> pd.Series:
     """By case whether a phase was captured on a CPU beside other work: its operators alone took
     longer than whole steps without the profiler, and the load was high, if it is known, since of
@@ -249,54 +215,6 @@ def shown_of_all(run: Run, cases: pd.DataFrame, known: pd.DataFrame, column: str
         "by_case": known.rename_axis("name").reset_index(),
         "disturbed": of(holds(known[column], disturbed(run)[known.index], "disturbed"), "count"),
     }
-
-
-def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
-    """A panel for each facet, of a line per size over the context."""
-    context = pd.to_numeric(cases["context"], errors="coerce").fillna(0)
-    rows = cases.assign(context=context).sort_values("context", kind="stable")
-    about = {"x": "context", "by": "size", "log": "xy", "xlabel": "context length"} | columns
-    groups = rows.groupby(facets(rows), sort=False)
-    return [Panel(mine, title=str(name), **about) for name, mine in groups]
-
-
-def bars(run: Run, rows: pd.DataFrame, panels: Mapping[str, str], empty: str, wide: int) -> Plot:
-    """What the parts of cases take of a phase, in %, as bars; all but the largest as one.
-
-    rows: kernels with `ms` and `part`, NaN of what isn't shown. panels: titles by phase, with {}
-    for the facet.
-    """
-    key = [*KEY, "part"]
-    whole = rows.groupby(KEY)["ms"].sum()
-    share = (100 * rows.groupby(key, sort=False)["ms"].sum() / whole).rename("share")
-    most = share.groupby("part").agg(["max", "sum"])
-    order = [*most[most["max"] >= LEAST_BAR]["sum"].nlargest(BARS).index, "other"]
-    found = share.reset_index()
-    found["part"] = found["part"].where(found["part"].isin(order), "other")
-    found = found.groupby(key, sort=False)["share"].sum().reset_index()
-    cases = run.cases.assign(facet=facets(run.cases), name=size_and_context(run.cases))
-    alike = cases.duplicated(["facet", "name"], keep=False)
-    cases["name"] = cases["name"].mask(alike, cases.index.to_series())
-    found = found.join(cases[["facet", "name"]], on="case")
-    found = ordered(ordered(found, "case", cases.index), "part", order)
-    drawn = [
-        stack(mine[mine["phase"] == phase], title.format(facet))
-        for facet, mine in found.groupby("facet", sort=False)
-        for phase, title in panels.items()
-    ]
-    most_bars = found.groupby("facet")["name"].nunique().max()
-    return Plot(drawn, empty, size=(4.0, 0.9 + 0.2 * most_bars), wide=wide)
-
-
-def size_and_context(cases: pd.DataFrame) -> pd.Series:
-    """What a bar of a case is called."""
-    return (cases["size"] + ", " + cases["context"]).str.removesuffix(", ").astype(object)
-
-
-def stack(mine: pd.DataFrame, title: str, whole: str = "device time") -> Panel:
-    """Bars as a panel."""
-    label = f"share of {whole}, %"
-    return Panel(mine, x="share", y="name", by="part", mark="stack", title=title, xlabel=label)
 
 
 def tables_of(asked: Question) -> list[str]:

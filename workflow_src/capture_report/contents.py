@@ -10,7 +10,7 @@ import pandas as pd
 from markupsafe import escape
 
 from workflow_src.capture_report.capture import PAGE, Capture, in_ms, in_steps, most_first, share
-from workflow_src.paper.form import Both
+from workflow_src.paper.cells import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
 from workflow_src.paper.run import down_to, lifted, ordered, tree_order

@@ -20,7 +20,7 @@ from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.paper import written
-from workflow_src.paper.form import Link
+from workflow_src.paper.cells import Link
 from workflow_src.paper.number import NAN, is_number
 from workflow_src.paper.page import page
 from workflow_src.paper.run import Run, first

@@ -4,73 +4,25 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, zip_longest
-from typing import Any, NamedTuple
+from itertools import zip_longest
+from typing import Any
 
 import pandas as pd
 from markupsafe import Markup, escape
 
 from workflow_src.common.words import DASH
+from workflow_src.paper.cells import Both, Link, is_missing, is_share, meter, number_in, ranges
 from workflow_src.paper.html import figure
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.markdown import literal
-from workflow_src.paper.number import Number, Row
+from workflow_src.paper.number import Number
+from workflow_src.paper.prose import inline, paragraph
 
 CARDS_FROM = 5
 """Tables of so many columns are cards on a narrow screen."""
 
 LONG = 12
 """A table of more rows is one to search and sort in a box that scrolls."""
-
-NOTES = ("†", "‡", "≈", "<i>")
-"""What a paragraph begins with that explains a mark, or says little."""
-
-
-class Link(NamedTuple):
-    """A cell that leads to a place in the page, and is text in Markdown."""
-
-    text: str
-    to: str
-
-
-class Both(NamedTuple):
-    """A cell that was printed in both forms."""
-
-    markdown: str
-    html: str
-
-
-def ranges(rows: Iterable[Row]) -> dict[str, str]:
-    """Rows by table, in ranges of lines: {"kernels": "2-40, 57"}."""
-    found: dict[str, str] = {}
-    for table, mine in groupby(sorted(rows), key=lambda row: row[0]):
-        runs = groupby(enumerate(line for _, line in mine), key=lambda pair: pair[1] - pair[0])
-        ends = [[line for _, line in run] for _, run in runs]
-        found[table] = ", ".join(f"{e[0]}-{e[-1]}" if e[1:] else str(e[0]) for e in ends)
-    return found
-
-
-def number_in(cell: Any) -> Number | None:
-    """The Number of a cell."""
-    parts = cell if isinstance(cell, tuple) else (cell,)
-    return next((each for each in parts if isinstance(each, Number)), None)
-
-
-def is_missing(cell: Any) -> bool:
-    """Whether a cell says nothing; "" and None are missing like NaN."""
-    return cell is None or cell == "" or (not isinstance(cell, tuple) and cell != cell)
-
-
-def is_share(cell: Any) -> bool:
-    """Whether a cell is a share, which may have a bar."""
-    number = number_in(cell)
-    return number is not None and number.unit == "share"
-
-
-def meter(share: float, text: str) -> str:
-    """A bar on a track of 100 % with its text."""
-    wide = max(0.0, min(100.0, 100 * share))
-    return f"<div class=meter style=--w:{wide:.3g}%>{text}</div>"
 
 
 @dataclass
@@ -295,12 +247,12 @@ class Form:
     def prose(self, text: str) -> Markup:
         """A block's text."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
-        return Markup("\n".join(map(_paragraph, parts)) if self.html else "\n\n".join(parts))
+        return Markup("\n".join(map(paragraph, parts)) if self.html else "\n\n".join(parts))
 
     def line(self, text: str) -> Markup:
         """A block's text as one line."""
         said = " ".join(str(text).split())
-        return Markup(_inline(said) if self.html else said)
+        return Markup(inline(said) if self.html else said)
 
 
 def _row(tag: str, attributes: Iterable[str], cells: Iterable[str], about: str = "") -> str:
@@ -310,22 +262,3 @@ def _row(tag: str, attributes: Iterable[str], cells: Iterable[str], about: str =
 
 def _data(row: Mapping[Any, Any]) -> str:
     return "".join(f' data-{name}="{escape(text)}"' for name, text in row.items())
-
-
-def _inline(text: str) -> str:
-    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text, flags=re.S)
-    text = re.sub(r"\*(?!\s)([^*\n]+?)\*", r"<i>\1</i>", text)
-    text = re.sub(r"\[([^\]\n]+)\]\((https?:[^)\s]+)\)", r'<a href="\2">\1</a>', text)
-    text = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", r"\1 (<code>\2</code>)", text)
-    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text)
-
-
-def _paragraph(part: str) -> str:
-    if re.match(r"<(table|div|figure|svg|section)", part):
-        return part
-    part = _inline(part)
-    if part.startswith("- "):
-        items = re.split(r"^- ", part, flags=re.M)[1:]
-        return f"<ul>{''.join(f'<li>{each.strip()}</li>' for each in items)}</ul>"
-    note = ' class="note"' if part.startswith(NOTES) else ""
-    return f"<p{note}>{part}</p>"

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.paper.form import Form, ranges
+from workflow_src.paper.cells import ranges
+from workflow_src.paper.form import Form
 from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number
 from workflow_src.paper.written import Facts, render

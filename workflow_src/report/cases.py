@@ -8,7 +8,7 @@ from workflow_src.answers.machines import of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import STATES, VALUES
-from workflow_src.paper.form import Link
+from workflow_src.paper.cells import Link
 from workflow_src.paper.number import of, over, to
 from workflow_src.paper.run import AXES, Run
 from workflow_src.paper.written import Facts, main

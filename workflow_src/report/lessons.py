@@ -4,14 +4,13 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.answers.ceilings import memory, memory_bound
 from workflow_src.answers.facts import (
     PRODUCTS,
     disturbed,
     example,
     in_first,
     kernels,
-    memory,
-    memory_bound,
     phase,
 )
 from workflow_src.answers.forward_time.chapter import times

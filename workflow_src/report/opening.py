@@ -11,7 +11,7 @@ from workflow_src.answers.questions import OPENING, QUESTIONS
 from workflow_src.common import words
 from workflow_src.common.case import LATER, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
-from workflow_src.paper.form import Both, Link
+from workflow_src.paper.cells import Both, Link
 from workflow_src.paper.number import of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main

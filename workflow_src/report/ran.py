@@ -12,7 +12,7 @@ from workflow_src.common.case import PHASES, Case
 from workflow_src.common.ceilings import RATES
 from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.model.flops import parameter_count
-from workflow_src.paper.form import is_missing
+from workflow_src.paper.cells import is_missing
 from workflow_src.paper.number import Number, to
 from workflow_src.paper.run import Run, keyed, ordered
 from workflow_src.paper.written import Facts, main

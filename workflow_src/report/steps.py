@@ -2,14 +2,8 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import (
-    PRODUCTS,
-    components_of,
-    kernels,
-    phases,
-    size_and_context,
-    stack,
-)
+from workflow_src.answers.drawn import size_and_context, stack
+from workflow_src.answers.facts import PRODUCTS, components_of, kernels, phases
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS

@@ -9,9 +9,10 @@ import pandas as pd
 from workflow_src.answers.cards.doubts import doubts
 from workflow_src.answers.cards.modules import modules
 from workflow_src.answers.cards.phases import phases
+from workflow_src.answers.ceilings import memory, peaks
 from workflow_src.answers.change_first.chapter import marked
 from workflow_src.answers.change_first.savings import savings
-from workflow_src.answers.facts import PRODUCTS, memory, peaks, tables_of
+from workflow_src.answers.facts import PRODUCTS, tables_of
 from workflow_src.answers.questions import CARDS
 from workflow_src.answers.top_kernel.tops import PART, kernels_of, longest, tops
 from workflow_src.common.case import PHASES

@@ -15,7 +15,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS, module_of, told_apart
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.common.words import PHASES as IN_WORDS
-from workflow_src.paper.form import Both
+from workflow_src.paper.cells import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import Numbers, each, over, to
 from workflow_src.paper.run import Run, down_to, tree_order

@@ -12,7 +12,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import PHASES as WORDS
 from workflow_src.common.words import PHASES_IN_PROSE, STATES
-from workflow_src.paper.form import Both
+from workflow_src.paper.cells import Both
 from workflow_src.paper.number import NAN, Numbers, each, end, holds, of, over
 from workflow_src.paper.run import Run, across, first, matrices, ordered
 from workflow_src.paper.written import Facts

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from workflow_src.answers.drawn import over_context
 from workflow_src.answers.energy import opened as energy_opened
-from workflow_src.answers.facts import example, in_first, main, marked, over_context, phases
+from workflow_src.answers.facts import example, in_first, main, marked, phases
 from workflow_src.common.case import COMPILED, EAGER
 from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.common.words import PHASES, STATES

@@ -6,17 +6,16 @@ optimizer's from there to the whole step.
 
 import pandas as pd
 
+from workflow_src.answers.ceilings import memory, memory_bound
 from workflow_src.answers.components import in_model_order
+from workflow_src.answers.drawn import bars
 from workflow_src.answers.facts import (
     PRODUCTS,
-    bars,
     captured,
     components_of,
     example,
     kernels,
     main,
-    memory,
-    memory_bound,
     product_share,
     shown_of_all,
     twins,

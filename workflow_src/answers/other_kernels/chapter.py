@@ -3,9 +3,9 @@
 import pandas as pd
 
 from workflow_src.answers.components import in_model_order
+from workflow_src.answers.drawn import bars
 from workflow_src.answers.facts import (
     PRODUCTS,
-    bars,
     captured,
     example,
     in_first,
