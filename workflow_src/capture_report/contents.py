@@ -38,7 +38,7 @@ PER_STEP = ("activities_per_step", "busy_ns_per_step")
 def tables(capture: Capture) -> dict[str, pd.DataFrame]:
     """By their names in the template."""
     known = capture.diagnoses
-    often = {"waits": "calls", "copies": "copies", "gaps": "gaps", "idle_causes": "times"}
+    often = {"copies": "copies", "idle_causes": "times"}
     counted = {
         name: capture.rows(name).assign(**{column: lambda rows, by=column: rows[by].map(in_steps)})
         for name, column in often.items()

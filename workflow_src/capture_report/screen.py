@@ -230,12 +230,13 @@ def in_some(capture: Capture) -> dict[str, str]:
     """The part of steps with most device time, of those that some steps lack and that come to SEEN
     of it: its `path`, and how many `have` it `of` all; {} without one. Numbers in names don't
     count."""
-    paths = capture["paths"]
+    paths, times = capture["paths"], ["instances_per_step", "busy_ms_per_step"]
+    if not {*times} <= {*paths}:
+        return {}
     is_step = paths["path"].isin(capture["steps"]["path"])
     outer = paths["path"].str.replace(r"(^|/)[^/]*$", "", regex=True)
     parts = paths[outer.isin(paths["path"][is_step])]
     named = parts["path"].str.replace(r"\d+", "*", regex=True).rename("named")
-    times = ["instances_per_step", "busy_ms_per_step"]
     found = parts.groupby(["process", "steps", named])[times].sum().reset_index()
     there = (found["instances_per_step"] * found["steps"]).round()
     seen = found["busy_ms_per_step"] >= SEEN * paths.loc[is_step, "busy_ms_per_step"].sum()

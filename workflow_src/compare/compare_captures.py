@@ -31,8 +31,8 @@ from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_names import distinct_names, short_names
 
-READ = ("paths", "kernels", "steps", "summary", "notes", "diagnoses", "findings", "smaller", "gaps",
-        "waits", "step_times")  # fmt: skip
+READ = ("paths", "kernels", "steps", "summary", "notes", "diagnoses", "findings", "smaller",
+        "step_calls", "step_times")  # fmt: skip
 ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
 
 FEWEST_STEPS = 3

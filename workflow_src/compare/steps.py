@@ -63,21 +63,15 @@ def _findings(run: Run) -> pd.DataFrame:
 
 
 def host(a: Run, b: Run, step_ms: float) -> pd.DataFrame:
-    """The gaps of the host and its waits, by what and where, that changed by LEAST of a step."""
+    """The host's time and waits, by what it calls and where, that changed by LEAST of a step."""
     known = all(len(run["capture/step_times"]) for run in (a, b))
     found = by_change(beside(_host(a), _host(b)).reset_index())
     return found[known & (found["change_ms"].astype(float).abs() > LEAST * step_ms)]
 
 
 def _host(run: Run) -> pd.DataFrame:
-    gaps, waits = run["capture/gaps"], run["capture/waits"]
-    after, before = gaps["after_path"], gaps["before_path"]
-    inside = (after == "") | (after == before)
-    place = before.where(inside, after + " \N{RIGHTWARDS ARROW} " + before)
-    rows = [
-        gaps.assign(what="gap between calls", path=place, ms=gaps["gap_ms"]),
-        waits.assign(what=waits["call"], ms=waits["blocked_ms"]),
-    ]
+    rows = run["capture/step_calls"]
+    rows = rows.assign(ms=rows["host_ms"] + rows["blocked_ms"])
     processes = max(int(run["capture/diagnoses"]["steps"].notna().sum()), 1)
-    found = over(pd.concat(rows), ["what", "path"], "ms", unit="ms")
+    found = over(rows, ["what", "path"], "ms", unit="ms")
     return (found / processes if processes > 1 else found).to_frame("ms")

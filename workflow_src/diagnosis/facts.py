@@ -1,4 +1,4 @@
-"""What one asks of a step first: what it does, who waited, what was copied.
+"""What one asks of a step first: what it does, and what was copied.
 
 Tables of a subject (common/tables.csv), largest first. All values are per step: of all steps, but
 step_work and step_calls of those that a step's time is the mean of.
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.subject import LARGE, MOST, Subject
+from workflow_src.diagnosis.subject import MOST, Subject
 from workflow_src.placing.kernel_names import precision_ran
 
 SHORTEST, LONGEST, TIMES = 4, 4096, 3
@@ -69,14 +69,6 @@ def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFra
     return table.sort_values("share", ascending=False, ignore_index=True)
 
 
-def waits(subject: Subject) -> pd.DataFrame:
-    """The rows of capture/waits."""
-    held = subject.calls[subject.calls["blocked_ns"] > 0].rename(columns={"name": "call"})
-    groups = held.groupby(["call", "path"], sort=False)["blocked_ns"]
-    sums = groups.agg(calls="size", blocked_ms="sum") / [1, NS_PER_MS] / subject.step_count
-    return sums.reset_index().sort_values("blocked_ms", ascending=False, ignore_index=True)
-
-
 def copies(subject: Subject) -> pd.DataFrame:
     """The rows of capture/copies; bytes are unknown where those of one copy are."""
     work = subject.copies.join(subject.work[["path", "call", "device_ns"]])
@@ -88,15 +80,3 @@ def copies(subject: Subject) -> pd.DataFrame:
     table = sums.assign(copies=groups.size()) / subject.step_count
     table["gb_per_s"] = table["bytes"] / table["device_ms"].where(table["device_ms"] > 0) / 1e6
     return table.reset_index().sort_values("device_ms", ascending=False, ignore_index=True)
-
-
-def large_gaps(subject: Subject) -> pd.DataFrame:
-    """The rows of capture/gaps."""
-    calls = subject.own[["name", "path"]].set_axis(["call", "path"], axis=1)
-    places = calls.shift(fill_value="").add_prefix("after_").join(calls.add_prefix("before_"))
-    gap_ms = subject.own["gap_ns"] / NS_PER_MS
-    large = places.assign(gap_ms=gap_ms)[gap_ms > LARGE * gap_ms.median()]
-    groups = large.groupby([*places], observed=True, sort=False)["gap_ms"]
-    found = groups.agg(gaps="size", gap_ms="sum", longest_ms="max")
-    found[["gaps", "gap_ms"]] /= subject.step_count
-    return found.reset_index().sort_values("gap_ms", ascending=False, ignore_index=True)

@@ -25,7 +25,7 @@ from workflow_src.placing.attributed import Attributed
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: own_columns(f"capture/{name}")
     for name in (
-        *("diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps"),
+        *("diagnoses", "findings", "smaller", "step_work", "step_calls", "copies"),
         *("step_times", "idle_causes"),
     )
 }
@@ -76,9 +76,7 @@ def _of_process(
         "smaller": _findings(diagnosis, diagnosis.smaller, plain),
         "step_work": facts.step_work(subject),
         "step_calls": facts.step_calls(subject),
-        "waits": facts.waits(subject),
         "copies": facts.copies(subject),
-        "gaps": facts.large_gaps(subject),
         "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
         "idle_causes": idle_causes(subject),
     }
