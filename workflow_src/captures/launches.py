@@ -1,7 +1,6 @@
 """Which call launched a device activity: by the number that the profiler gave to both."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,6 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     coded,
 )
-from workflow_src.captures.rows import Mask
 from workflow_src.common.intervals import Indices, Integers
 
 _BITS = 44
@@ -30,29 +28,34 @@ _BITS = 44
 class Numbered:
     """API calls, as Capture.calls with the `correlation` that they share with what they launched.
 
-    known: their processes; keys, row: of the calls with a number, in order. A call inside of
-    another one of its key, as a driver's in the runtime's, has none.
+    known: their processes; keys, row: of the calls with a number of their own, in order; reused:
+    keys that several calls have. A call inside of another one of its key, as a driver's in the
+    runtime's, has none.
     """
 
     calls: pd.DataFrame
     known: Integers
     keys: Indices
     row: Indices
+    reused: Indices
 
     @classmethod
     def of(cls, calls: pd.DataFrame) -> Self:
-        """The calls in order of number; those of one number in order of time."""
+        """The calls in order of number."""
         known = np.sort(calls["process"].unique())
         keys = _keys(known, calls["process"].to_numpy(), calls["correlation"].to_numpy())
         row = np.flatnonzero(keys != UNKNOWN)
         keys = keys[row]
         if (keys[1:] > keys[:-1]).all():
-            return cls(calls, known, keys, row)
+            return cls(calls, known, keys, row, keys[:0])
         start, end = (calls[name].to_numpy()[row] for name in ("start_ns", "end_ns"))
         order = np.lexsort((-end, start, keys))
         keys, row, end = keys[order], row[order], end[order]
         outer = np.append(True, (keys[1:] != keys[:-1]) | (end[1:] > end[:-1]))
-        return cls(calls, known, keys[outer], row[outer])
+        keys, row = keys[outer], row[outer]
+        reused = np.unique(keys[1:][keys[1:] == keys[:-1]])
+        once = ~np.isin(keys, reused)
+        return cls(calls, known, keys[once], row[once], reused)
 
     def keys_of(self, rows: pd.DataFrame, number: str = "correlation") -> Indices:
         """The key of each row's process and number; UNKNOWN if either isn't valid."""
@@ -64,30 +67,8 @@ class Numbered:
             return np.full(len(wanted), UNKNOWN)
         at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         call = self.row[at]
-        call[(wanted == UNKNOWN) | (self.keys[at] != wanted)] = UNKNOWN
-        call[np.isin(wanted, self.reused)] = UNKNOWN
+        call[self.keys[at] != wanted] = UNKNOWN
         return call
-
-    @cached_property
-    def reused(self) -> Indices:
-        """The keys that several calls have."""
-        return np.unique(self.keys[1:][self.keys[1:] == self.keys[:-1]])
-
-    def latest(self, wanted: Indices, begun: Indices) -> Indices:
-        """The row of the latest launch of each reused key before `begun` (ns).
-
-        UNKNOWN after a launch without an activity: what it launched may have begun late. So it is
-        where traces of several ranks have become those of one process.
-        """
-        own = np.isin(self.keys, self.reused)
-        made = pd.DataFrame({"key": self.keys[own], "row": self.row[own]})
-        made["at"] = self.calls["start_ns"].to_numpy()[made["row"]]
-        asked = pd.DataFrame({"key": wanted, "at": begun}).sort_values("at")
-        row = pd.merge_asof(asked, made.sort_values("at"), on="at", by="key")["row"]
-        row = row.set_axis(asked.index)
-        left = made[~made["row"].isin(row)].groupby("key")["at"].min()
-        unclear = row.isna() | (asked["at"] >= asked["key"].map(left))
-        return row.mask(unclear, UNKNOWN).sort_index().to_numpy(np.int64)
 
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
@@ -102,36 +83,26 @@ def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
 
 
 def launched(work: pd.DataFrame, made: Numbered) -> tuple[dict[str, Any], int, dict[str, Any]]:
-    """For each activity (process, start_ns and `correlation`) launch_ns, launch_end_ns and thread,
-    as in Capture.work; how many have a number that several launches have; and `launches` and
+    """For each activity (process and `correlation`) launch_ns, launch_end_ns and thread, as in
+    Capture.work; how many have a number that several launches have, and so none; and `launches` and
     `unanswered`, as in Recording.
 
     What a stream's capture records into a graph is launched with that.
     """
-    wanted = made.keys_of(work)
+    wanted, calls = made.keys_of(work), made.calls
     call, reused = made.launch(wanted), np.isin(wanted, made.reused)
-    if reused.any():
-        call[reused] = made.latest(wanted[reused], work["start_ns"].to_numpy()[reused])
-    found = call >= 0
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
-    rows: dict[str, Any] = {
-        name: _at(made.calls[column].to_numpy(), call, found) for name, column in columns.items()
-    }
-    launching = np.zeros(len(made.calls), dtype=bool)
-    launching[made.row] = launches_work(made.calls["name"])[made.row]
-    lost = launching.copy()
-    lost[call[found]] = False
-    number = work["correlation"].to_numpy()
-    if len(unclaimed := number[~found & (number > 0)]):
-        lost &= ~np.isin(made.calls["correlation"].to_numpy(), unclaimed)
-    if lost.any():
-        # Those that begin while any stream is captured.
-        start, edges = made.calls["start_ns"].to_numpy(), ("Begin", "End")
-        captured = (matching(made.calls["name"], f"Stream{edge}Capture") for edge in edges)
-        begun, ended = (np.searchsorted(np.sort(start[at]), start, "right") for at in captured)
-        recorded = lost & (begun > ended)
-        launching, lost = launching & ~recorded, lost & ~recorded
-    counts = {"launches": int(launching.sum()), "unanswered": int(lost.sum())}
+    rows: dict[str, Any] = {name: _at(calls[own], call) for name, own in columns.items()}
+    launching = made.row[launches_work(calls["name"])[made.row]]
+    lost = launching[~np.isin(launching, call)]
+    # One whose number an activity has of which nothing else is known may not be lost.
+    lost = lost[~np.isin(calls["correlation"].to_numpy()[lost], work["correlation"][call < 0])]
+    # Recorded are those that begin while any stream is captured.
+    start, edges = calls["start_ns"].to_numpy(), ("Begin", "End")
+    captured = (start[matching(calls["name"], f"Stream{edge}Capture")] for edge in edges)
+    begun, ended = (np.searchsorted(np.sort(each), start[lost], "right") for each in captured)
+    recorded = int((begun > ended).sum())
+    counts = {"launches": len(launching) - recorded, "unanswered": len(lost) - recorded}
     return rows, int(reused.sum()), counts
 
 
@@ -152,9 +123,8 @@ def all_calls(
     return columns | {"kind": coded(kinds, (API, PAGEABLE_COPY, OVERHEAD)), "name": names}
 
 
-def _at(values: Integers, call: Indices, found: Mask) -> Integers:
-    if found.all():
-        return values[call]
+def _at(column: "pd.Series[Any]", call: Indices) -> Integers:
+    values, found = column.to_numpy(), call >= 0
     each = np.full(len(call), UNKNOWN, dtype=values.dtype)
     each[found] = values[call[found]]
     return each
@@ -166,10 +136,9 @@ def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     waits: process, device, stream and `correlation` of the wait's call; and, or UNKNOWN, the
     record's as record_device and so on.
     """
-    start = made.calls["start_ns"].to_numpy()
     numbers = ("correlation", "record_correlation")
     calls = (made.launch(made.keys_of(waits, number)) for number in numbers)
-    wait, record = (_at(start, call, call >= 0) for call in calls)
+    wait, record = (_at(made.calls["start_ns"], call) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)
     found.loc[(record == UNKNOWN) | (record >= wait), [*STREAM_WAITS[4:]]] = UNKNOWN
     known = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
