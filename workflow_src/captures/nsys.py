@@ -50,10 +50,6 @@ LOSS = re.compile(
 OTHER_LOSS = re.compile(r"\bsamples?\b|\bCPU\b|\bftrace\b", re.IGNORECASE)
 """What nsys 2023.4 says of lost events, and of what isn't read here."""
 
-BY_HARDWARE = re.compile(r"\bhardware\b.*\btrac", re.IGNORECASE)
-INSTEAD = re.compile(r"\bsoftware\b|\bnot supported\b", re.IGNORECASE)
-"""What nsys says since 2025.6, where hardware tracing is the default, if it fell back."""
-
 Lost = Counter[str]
 
 
@@ -180,8 +176,7 @@ def recording(store: Store, counts: dict[str, Any]) -> Recording:
         "nsys",
         about.get(PRODUCT, "unknown"),
         about.get(SCHEMA, ""),
-        tracing(messages, about.get(PRODUCT, "")),
-        dropped(messages) if messages else None,
+        dropped=dropped(messages) if messages else None,
         card=one_card(cards, about.get(DRIVER, "")),
         **counts,
     )
@@ -191,11 +186,3 @@ def dropped(texts: Sequence[str]) -> int:
     """How many events nsys says that it lost; one for a message without a number."""
     losses = [text for text in texts if LOSS.search(text) and not OTHER_LOSS.search(text)]
     return sum(int((re.findall(r"\d+", text.replace(",", "")) or [1])[0]) for text in losses)
-
-
-def tracing(texts: Sequence[str], version: str) -> str:
-    """How kernels were traced; "" if nsys of this version may have done either and doesn't say."""
-    if said := [text for text in texts if BY_HARDWARE.search(text)]:
-        return "software" if any(INSTEAD.search(text) for text in said) else "hardware"
-    number = re.match(r"(\d+)\.(\d+)", version)
-    return "software" if number and (int(number[1]), int(number[2])) < (2025, 6) else ""

@@ -90,7 +90,6 @@ def recorded(found: Attributed) -> dict[str, Line]:
     tried = OK if made.schema.partition(".")[0] in TRIED else DOUBT
     return {
         "dropped": _count(made.dropped),
-        "tracing": (made.tracing, "", OK if made.tracing else UNKNOWN),
         "schema": (made.schema, "", tried if made.schema else UNKNOWN),
         "unread": noted(*UNREAD),
         "twice": noted(TWICE),
