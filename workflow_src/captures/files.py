@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from workflow_src.common.arguments import positive
-from workflow_src.common.errors import ADVICE, TraceError
+from workflow_src.common.errors import TraceError
 from workflow_src.common.own_memory import at_most_bytes, available_bytes
 from workflow_src.common.units import GIB
 
@@ -27,8 +27,6 @@ BLOCK, HEAD = 2**22, 2**18
 trace's events."""
 
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
-OTHERWISE = (GZIP, b"PK\3\4", b"\xfd7zXZ\0", b"BZh", b"\x28\xb5\x2f\xfd")
-"""First bytes of what isn't read: gzip in gzip, zip, xz, bzip2 and Zstandard."""
 
 GIVE = (
     "give an SQLite export of nsys (nsys export --type sqlite), or a trace that torch.profiler "
@@ -40,17 +38,10 @@ SHARE = 0.5
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a file, compressed or not, is an SQLite database.
-
-    Raises TraceError if it is empty, compressed otherwise, or a report that isn't exported yet.
-    """
-    if path.suffix in (".nsys-rep", ".qdrep"):
-        raise TraceError("this is a report: export it first, nsys export --type sqlite FILE")
+    """Whether a file, gzipped or not, is an SQLite database. Raises TraceError if it is empty."""
     begin = next(filter(None, blocks(path, len(SQLITE))), b"")
     if not begin:
         raise TraceError(f"the file is empty; {AGAIN}")
-    if begin.startswith(OTHERWISE):
-        raise TraceError("it is compressed in a way that isn't read: unpack it, or use gzip")
     return begin.startswith(SQLITE)
 
 
@@ -73,19 +64,18 @@ def value_after(where: re.Pattern[bytes], text: bytes) -> Any:
 
 def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
     """A file's bytes, decompressed, in parts. Raises one of BROKEN_GZIP after what can be read."""
-    part, size = list[bytes](), 0
+    part = bytearray()
     with cast(BufferedReader, gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
         try:
-            while piece := file.read1(most - size):
-                part.append(piece)
-                size += len(piece)
-                if size == most:
-                    yield b"".join(part)
-                    part, size = [], 0
+            while piece := file.read1(most - len(part)):
+                part += piece
+                if len(part) == most:
+                    yield bytes(part)
+                    part.clear()
         except BROKEN_GZIP:
-            yield b"".join(part)
+            yield bytes(part)
             raise
-        yield b"".join(part)
+        yield bytes(part)
 
 
 def _is_packed(path: Path) -> bool:
@@ -100,14 +90,8 @@ def database(path: Path) -> Iterator[Path]:
         yield path
         return
     with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
-        try:
-            with Path(file.name).open("wb") as target:
-                target.writelines(blocks(path))
-        except OSError as error:
-            if error.errno not in ADVICE:
-                raise
-            why = f"can't be unpacked in {Path(file.name).parent} ({error.strerror})"
-            raise TraceError(f"it {why}; set TMPDIR to a folder with more space") from error
+        with Path(file.name).open("wb") as target:
+            target.writelines(blocks(path))
         yield Path(file.name)
 
 
