@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -32,8 +33,6 @@ NULL = msgspec.Raw(b"null")
 NOT_A_TIME = np.iinfo(np.int64).min
 LONGEST_NUMBER = 21
 """Letters of a number whose digits fit into 64 bits, and the end of its line."""
-
-DIGITS = re.compile(rb"(?=.{1,20}\Z)\d+\.?\d*")
 
 
 class Arguments(msgspec.Struct, frozen=True, gc=False):
@@ -141,22 +140,16 @@ def _one_by_one(text: str, lost: Counter[str]) -> list[Event]:
 
 
 def times(values: Sequence[msgspec.Raw]) -> Indices:
-    """Microseconds, as JSON, also quoted, as nanoseconds; NOT_A_TIME for what is none.
-
-    Digits are exact, what is written otherwise as exact as a float.
-    """
+    """Microseconds, as JSON, also quoted, as nanoseconds; NOT_A_TIME for what is none."""
     text = b"\n".join([*values, b""])
     data = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     plain = not text.translate(None, b"0123456789.\n")
     if plain and np.diff(ends, prepend=-1).max(initial=0) <= LONGEST_NUMBER:
         return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
-    bare = [bytes(value).strip(b'"') for value in values]
-    sound = [value if DIGITS.fullmatch(value) else b"0" for value in bare]
-    odd = [n for n, value in enumerate(bare) if value is not sound[n]]
-    found = times([*map(msgspec.Raw, sound)])
-    found[odd] = [_odd(bare[n]) for n in odd]
-    return found
+    return np.array(
+        [_odd(bytes(value).decode(errors="replace")) for value in values], dtype=np.int64
+    )
 
 
 def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
@@ -168,12 +161,12 @@ def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
     return np.where(whole < LATEST_NS // factor, whole * factor, NOT_A_TIME)
 
 
-def _odd(microseconds: bytes) -> int:
+def _odd(microseconds: str) -> int:
     try:
-        found = int(float(microseconds) * 1000)
-    except (ValueError, OverflowError):
+        found = Decimal(microseconds.strip('"')) * 1000
+        return int(found) if abs(found) < LATEST_NS else NOT_A_TIME
+    except ArithmeticError:
         return NOT_A_TIME
-    return found if abs(found) < LATEST_NS else NOT_A_TIME
 
 
 def integers(values: Sequence[Any]) -> Indices:
