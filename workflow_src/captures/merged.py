@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Note, as_small
-from workflow_src.captures.rows import Parts, of_each
-from workflow_src.common.intervals import Indices, Integers
+from workflow_src.captures.capture import UNKNOWN, Note
+from workflow_src.captures.rows import Parts
+from workflow_src.common.intervals import Integers
 from workflow_src.common.printable import printable
 
 OTHER_THREADS = 2**32
@@ -25,11 +25,11 @@ DEVICES = 2**16
 LAUNCH_BITS = 32
 """Of a profiler's number of a launch. In a merged trace its rank, from 1, stands above them."""
 
-NAMED, NUMBER = "named", re.compile(r"\d+(?=\D*$)")
+NAMED, NUMBER = "named", re.compile(r"(\d+)(?=\D*$)")
 """A column of work: the process that its device's name says, or UNKNOWN; and the last number in a
 text, that of the process or device itself."""
 
-Names = Mapping[int, int]
+HOST = ("ranges", "calls", "operators")
 
 
 def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.
 
     first: the number of the main thread of each row's process until now.
     """
-    called = as_small(np.where(rows["process"] == UNKNOWN, UNKNOWN, number))
+    called = np.where(rows["process"] == UNKNOWN, UNKNOWN, number)
     if "thread" not in rows:
         return rows.assign(process=called)
     own = rows["thread"].to_numpy(dtype=np.int64)
@@ -51,37 +51,30 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
 
     texts: the number that each has in events.
     """
-    host = parts.keys() & {"ranges", "calls", "operators"}
-    on_host = {n for part in host for n in parts[part]["process"].unique()}
-    hosts = [text for text, number in texts.items() if number in on_host]
-    if not hosts:
+    on_host = pd.concat([parts[n]["process"] for n in HOST if n in parts]).unique()
+    if not {*on_host} & {*texts.values()}:
         return parts, []
-    labels = {text: NUMBER.sub("", text) for text in texts}
-    ranks = {label: n for n, label in enumerate(dict.fromkeys(labels.values()), start=1)}
-    named, only = {text: n for n, text in enumerate(hosts)}, dict[str, int]()
-    for text, n in named.items():
-        only[labels[text]] = UNKNOWN if labels[text] in only else n
-    shown = {n: named.get(text, only.get(labels[text], UNKNOWN)) for text, n in texts.items()}
-    rank = {number: ranks[labels[text]] for text, number in texts.items()}
-    first = {texts[text]: int(last[0]) for text in hosts if (last := NUMBER.search(text))}
-    found = {part: _apart(rows, rank, shown, first) for part, rows in parts.items()}
-    about = ", ".join(f"{n} is {printable(text)}" for text, n in named.items())
+    names = pd.DataFrame({"text": [*texts]}, [*texts.values()], dtype=object)
+    label = names["text"].str.replace(NUMBER, "", regex=True)
+    hosts = names["text"][names.index.isin(on_host)]
+    shown = pd.Series(range(len(hosts)), hosts.index)
+    only = shown.groupby(label).agg(lambda some: UNKNOWN if len(some) > 1 else some.iloc[0])
+    names["rank"] = pd.factorize(label)[0] + 1
+    names["shown"] = shown.reindex(names.index).fillna(label.map(only)).fillna(UNKNOWN)
+    names["first"] = hosts.str.extract(NUMBER, expand=False).astype("float64")
+    about = ", ".join(f"{n} is {printable(text)}" for n, text in enumerate(hosts))
+    found = {part: _apart(rows, names) for part, rows in parts.items()}
     return found, [Note("named processes", len(hosts), about)]
 
 
-def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.DataFrame:
-    own = rows["process"].to_numpy()
-    above = _called(own, rank, 0)
+def _apart(rows: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
+    own = rows["process"]
+    rank, shown, first = (own.map(names[name]) for name in ("rank", "shown", "first"))
+    above = rank.fillna(0).astype("int64")
     if "correlation" in rows:
-        launch = rows["correlation"].to_numpy()
-        rows = rows.assign(correlation=launch + np.where(launch > 0, above << LAUNCH_BITS, 0))
+        launch = rows["correlation"]
+        rows = rows.assign(correlation=launch + (above * 2**LAUNCH_BITS).where(launch > 0, 0))
     if "device" not in rows:
-        return numbered(rows, _called(own, shown), _called(own, first))
-    device = rows["device"].to_numpy()
-    device = np.where(device == UNKNOWN, own, device) + above * DEVICES
-    return rows.assign(device=device, **{NAMED: _called(own, shown, UNKNOWN)})
-
-
-def _called(values: Indices, names: Names, otherwise: int | None = None) -> Indices:
-    called = of_each(values, lambda n: names.get(n, n if otherwise is None else otherwise))
-    return called.astype(np.int64)
+        return numbered(rows, shown.fillna(own).to_numpy(np.int64), first.fillna(own).to_numpy())
+    device = rows["device"].where(rows["device"] != UNKNOWN, own) + above * DEVICES
+    return rows.assign(device=device, **{NAMED: shown.fillna(UNKNOWN).astype("int64")})
