@@ -101,24 +101,6 @@ def test_some_launches_without_kernels_are_counted_on_the_first_screen(
     assert len(lost) == (said is not None) and all(said in text for text in lost if said)
 
 
-def test_unknown_bytes_of_copies_are_no_amount_and_no_rate() -> None:
-    """Of an AMD GPU, whose profiler gives none."""
-    copies = tables_in(STRANGERS / "rocm_sets_without_bytes.json.gz", diagnosed=True)["copies"]
-    assert copies["copies"].tolist() == [3, 2] and (copies["device_ms"] > 0).all()
-    assert copies[["bytes", "gb_per_s"]].isna().all(axis=None)
-
-
-def test_one_copy_of_unknown_size_makes_those_with_it_unknown(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY ADD COLUMN bytes INTEGER")
-    for start, size in ((0, 64), (1000, None), (2000, 64)):
-        export.range("step", start, start + 900)
-        export.work(start + 10, kind="MEMCPY", copyKind=1, srcKind=1, dstKind=2, bytes=size)
-        export.work(start + 20, kind="MEMCPY", copyKind=2, srcKind=2, dstKind=1, bytes=8)
-    copies = tables_in(export.write(), diagnosed=True)["copies"].set_index("direction")["bytes"]
-    assert copies.isna().to_dict() == {"HtoD": True, "DtoH": False} and copies["DtoH"] == 8
-
-
 def test_calls_without_a_table_of_kernels_name_the_remedy(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 100)

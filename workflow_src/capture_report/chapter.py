@@ -24,7 +24,7 @@ FIRST, SHOWN, CARDS = 10, 30, 7
 """Rows in Markdown of causes, of where time goes, and of what to change."""
 
 SHORT = {
-    **dict.fromkeys(("diagnoses", "idle_causes", "copies"), FIRST),
+    **dict.fromkeys(("diagnoses", "idle_causes"), FIRST),
     **dict.fromkeys(("steps", "ranks", "kernels"), SHOWN),
     "ranked": CARDS,
 }

@@ -38,11 +38,7 @@ PER_STEP = ("activities_per_step", "busy_ns_per_step")
 def tables(capture: Capture) -> dict[str, pd.DataFrame]:
     """By their names in the template."""
     known = capture.diagnoses
-    often = {"copies": "copies", "idle_causes": "times"}
-    counted = {
-        name: capture.rows(name).assign(**{column: lambda rows, by=column: rows[by].map(in_steps)})
-        for name, column in often.items()
-    }
+    idle = capture.rows("idle_causes")
     plain = known["step_ms"].where(known["plain"], NAN)
     return {
         "diagnoses": known.assign(
@@ -60,7 +56,7 @@ def tables(capture: Capture) -> dict[str, pd.DataFrame]:
         "lost_work": lost(capture),
         "doubted": doubted(capture),
         "notes": capture.rows("notes"),
-        **counted,
+        "idle_causes": idle.assign(times=idle["times"].map(in_steps)),
     }
 
 

@@ -1,4 +1,4 @@
-"""What one asks of a step first: what it does, and what was copied.
+"""What one asks of a step first: what it does, and how often it repeats that.
 
 Tables of a subject (common/tables.csv), largest first. All values are per step: of all steps, but
 step_work and step_calls of those that a step's time is the mean of.
@@ -67,16 +67,3 @@ def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFra
     for name in times:
         table[name.replace("_ns", "_ms")] = table[name] / NS_PER_MS / steps
     return table.sort_values("share", ascending=False, ignore_index=True)
-
-
-def copies(subject: Subject) -> pd.DataFrame:
-    """The rows of capture/copies; bytes are unknown where those of one copy are."""
-    work = subject.copies.join(subject.work[["path", "call", "device_ns"]])
-    blocked_ns = work["call"].map(subject.calls["blocked_ns"]).fillna(0)
-    known = work.assign(device_ms=work["device_ns"] / NS_PER_MS, blocked_ms=blocked_ns / NS_PER_MS)
-    places = ["direction", "source", "target", "path"]
-    groups = known.groupby(places, observed=True, sort=False, dropna=False)
-    sums = groups[["bytes", "device_ms", "blocked_ms"]].sum(skipna=False)
-    table = sums.assign(copies=groups.size()) / subject.step_count
-    table["gb_per_s"] = table["bytes"] / table["device_ms"].where(table["device_ms"] > 0) / 1e6
-    return table.reset_index().sort_values("device_ms", ascending=False, ignore_index=True)

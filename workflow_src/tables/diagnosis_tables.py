@@ -25,7 +25,7 @@ from workflow_src.placing.attributed import Attributed
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: own_columns(f"capture/{name}")
     for name in (
-        *("diagnoses", "findings", "smaller", "step_work", "step_calls", "copies"),
+        *("diagnoses", "findings", "smaller", "step_work", "step_calls"),
         *("step_times", "idle_causes"),
     )
 }
@@ -76,7 +76,6 @@ def _of_process(
         "smaller": _findings(diagnosis, diagnosis.smaller, plain),
         "step_work": facts.step_work(subject),
         "step_calls": facts.step_calls(subject),
-        "copies": facts.copies(subject),
         "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
         "idle_causes": idle_causes(subject),
     }
