@@ -142,27 +142,6 @@ def test_a_start_that_nothing_explains_makes_a_step_not_understood(tmp_path: Pat
     assert not check(program.recording()).understood
 
 
-def test_the_length_of_a_full_queue_is_learned_from_launches_that_it_holds_up(
-    tmp_path: Path,
-) -> None:
-    # A launch takes 1 us and a kernel 5; 250 may be pending, so that from about the 312th launch
-    # on each returns when a kernel starts.
-    program, returned, starts = Program(tmp_path), 0.0, []
-    for n in range(600):
-        began = returned
-        returned = began + 1
-        if n > 250:
-            returned = max(returned, starts[n - 251])
-        starts.append(1 + 5 * n)
-        program.calls += 1
-        program.api(LAUNCH, int(began * US), int(returned * US), program.calls)
-        program.work(None, 5 * US, number=program.calls, start=starts[-1] * US)
-    recording = program.recording()
-    assert recording.queue == 250
-    assert recording.calls["cost_ns"].max() == US
-    assert check(recording).understood
-
-
 def test_what_was_launched_before_the_capture_keeps_the_device_first(tmp_path: Path) -> None:
     # Two activities whose launches aren't in the capture run to 205; the first launch waits.
     program = Program(tmp_path).does(LAUNCH, 10, 20, at=207, length=100)

@@ -1,4 +1,4 @@
-"""What holds the host up inside of its calls: device work that they wait for, a full queue."""
+"""What holds the host up inside of its calls: device work that they wait for."""
 
 import numpy as np
 import pandas as pd
@@ -7,19 +7,12 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import lane_before
-from workflow_src.diagnosis.recording import NONE, QUEUE, SHORT_NS, SYNCHRONIZE, WAITS
+from workflow_src.diagnosis.recording import SHORT_NS, SYNCHRONIZE, WAITS
 
 RETURN_NS = 30_000
 """A call waited for more if it returns later than this after what it waited for."""
 
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
-
-FULL, LEAST_QUEUE = 0.97, 200
-"""A queue is full from this share of the deepest on, and so many launches."""
-
-HELD_UP, LEAST_HELD = 1.5, 10
-"""How many times the usual a full queue makes launches take, and how many, at least; fewer may be
-slow for another reason."""
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
@@ -60,16 +53,14 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)[list(WAITS)]
 
 
-def own_costs(
-    calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame, full: Indices
-) -> Indices:
-    """How long (ns) each call takes if nothing holds it up; `full`: rows that a full queue held up.
+def own_costs(calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame) -> Indices:
+    """How long (ns) each call takes if nothing holds it up.
 
     Of those held up, at most the usual time of others of the same name, or SHORT_NS. A call that
     waited for its own copy on an idle lane was busy until that began.
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
-    held = np.isin(np.arange(len(calls)), [*waiting.loc[waiting["blocked"], "call"], *full])
+    held = np.isin(np.arange(len(calls)), waiting.loc[waiting["blocked"], "call"])
     usual = pd.Series(took[~held]).groupby(calls["name"].to_numpy()[~held]).median()
     expected = calls["name"].map(usual).fillna(SHORT_NS).to_numpy(copy=True)
     copy = waiting["work"].to_numpy()
@@ -79,22 +70,3 @@ def own_costs(
     own = (call == waiting["call"].to_numpy()) & idle
     expected[call[own]] = work["start_ns"].to_numpy()[copy[own]] - begun[own]
     return np.where(held, np.minimum(took, expected), took).astype(np.int64)
-
-
-def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
-    """How many launches a lane takes before the next one waits, and the calls that it held up."""
-    took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
-    launches = work[work["call"] != NOWHERE].drop_duplicates("call")
-    call = launches["call"].to_numpy()
-    # How many earlier activities of its lane hadn't started when each launch returned.
-    returned, depth = calls["end_ns"].to_numpy()[call], np.zeros(len(call), dtype=np.int64)
-    for rows in launches.groupby("lane").indices.values():
-        started = np.maximum.accumulate(launches["start_ns"].to_numpy()[rows])
-        begun = np.searchsorted(started, returned[rows], side="right")
-        depth[rows] = np.maximum(np.arange(len(rows)) - begun, 0)
-    deepest = int(depth.max(initial=0))
-    slow = took[call] > HELD_UP * np.median(took[call]) if len(call) else depth > 0
-    held = slow & (depth >= max(FULL * deepest, LEAST_QUEUE))
-    if held.sum() < max(LEAST_HELD, slow.sum() / 2):
-        return max(QUEUE, deepest), NONE
-    return int(np.median(depth[held])), call[held]

@@ -25,8 +25,8 @@ SHORT_NS = 5_000
 """A waiting call's own cost, and its return after what it waited for, at most, if none tells."""
 
 QUEUE = 1020
-"""Launches that a stream takes before the next one waits, if the capture doesn't tell: seen on an
-H200 whose device lags behind."""
+"""Launches that a stream takes before the next one waits: seen on an H200 whose device lags
+behind."""
 
 CALLS = (
     *("kind", "name", "path", "step", "thread", "start_ns", "end_ns", "gap_ns", "cost_ns"),
@@ -81,7 +81,7 @@ class Recording:
     waits: pd.DataFrame
     ties: pd.DataFrame
     steps: pd.DataFrame
-    queue: int
+    queue: int = QUEUE
     only_launches: bool = False
 
     @property

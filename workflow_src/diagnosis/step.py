@@ -11,7 +11,7 @@ from workflow_src.captures.rows import Values, rows_where, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.awaited import own_costs, queue_of, waits
+from workflow_src.diagnosis.awaited import own_costs, waits
 from workflow_src.diagnosis.device_work import WAIT_EVENT, device_work, event_ties, timed
 from workflow_src.diagnosis.recording import CALLS, OTHER, WORK, Recording
 from workflow_src.placing.attributed import Attributed
@@ -47,15 +47,14 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
-    waiting, (queue, held) = waits(calls, work), queue_of(calls, work)
-    calls["cost_ns"] = own_costs(calls, work, waiting, held)
-    returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
-    returned[held] = calls["end_ns"].to_numpy()[held]
+    waiting = waits(calls, work)
+    calls["cost_ns"] = own_costs(calls, work, waiting)
+    returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy()
     events = attributed.capture.waits
     places = attributed.work.loc[work["activity"], ["device", "stream"]]
     awaited = event_ties(work, places, calls, events[events["process"] == process])
     work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)
-    return Recording(process, calls[[*CALLS]], work[[*WORK]], waiting, ties, steps, queue)
+    return Recording(process, calls[[*CALLS]], work[[*WORK]], waiting, ties, steps)
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:
