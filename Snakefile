@@ -11,7 +11,7 @@
 #   results/{tag}/answers/{question}.md, .json        the answer to one question, and its values
 #   results/{tag}/answers/opening.md, trust.md, ...   the report's chapters beside the answers
 #   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
-#   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto)
+#   results/{tag}/figures/{figure}.svg, timelines/{case}.svg
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
 #   results/{tag}/tables/studies/{study}.csv          the study's table
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables

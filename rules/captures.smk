@@ -15,7 +15,6 @@ rule read_capture:
     output:
         expand("results/captures/{{capture}}/{table}.csv", table=tables_in("capture")),
         "results/captures/{capture}/step.svg",
-        "results/captures/{capture}/step.trace.json.gz",
     log:
         "results/captures/{capture}/read.log",
     params:

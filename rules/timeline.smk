@@ -1,4 +1,4 @@
-# Steps as pictures and for trace viewers. The report shows those of dag.measured.timelines(); any
+# Steps as pictures. The report shows those of dag.measured.timelines(); any
 # other is made by naming its file.
 localrules:
     timeline,
@@ -9,14 +9,13 @@ rule timeline:
         export="results/{tag}/export/{case}",
         families="workflow_src/placing/families.csv",
     output:
-        svg="results/{tag}/timelines/{case}.svg",
-        trace="results/{tag}/timelines/{case}.trace.json.gz",
+        "results/{tag}/timelines/{case}.svg",
     log:
         "results/{tag}/logs/timelines/{case}.log",
     params:
-        code=dag.code("timeline.make"),
+        code=dag.code("timeline.picture"),
     message:
         "Draw the steps of {wildcards.case}"
     shell:
-        "python -m workflow_src.timeline.make --export {input.export:q} --svg {output.svg:q}"
-        " --trace {output.trace:q} > {log:q} 2>&1"
+        "python -m workflow_src.timeline.picture --export {input.export:q} --output {output:q}"
+        " > {log:q} 2>&1"

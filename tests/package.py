@@ -27,7 +27,7 @@ STAGES = {
     "opening": "report.opening",
     **{name: f"report.{name}" for name in FRONT},
     "report": "report.report",
-    "timeline": "timeline.make",
+    "timeline": "timeline.picture",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
     "tables of studies": "studies.join_points",
     **{f"{study} table and section": f"studies.{study}.chapter" for study in STUDIES},

@@ -59,27 +59,21 @@ def test_a_published_run_names_its_command_and_no_machine(
     (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
     (tmp_path / "results/t/plan.csv").write_text("case\na\n")
     (tmp_path / "results/t/appendix.md").write_text("# Appendix\n")
-    steps = ("a.trace.json.gz", "b.trace.json.gz")
-    (tmp_path / "results/t/timelines").mkdir()
-    for name in (*steps, "a.svg"):
-        (tmp_path / "results/t/timelines" / name).write_bytes(b"\x1f\x8b {}")
     report = tmp_path / "report.md"
     report.write_text("# Title\n\n![x](results/t/figures/x.svg) [words](docs/glossary.md)\n")
     out = tmp_path / "out"
     page = tmp_path / "report.html"
-    page.write_text('<!DOCTYPE html>\n<a href="results/t/timelines/a.trace.json.gz" download>')
+    page.write_text("<!DOCTYPE html>\n")
     publish(report, tmp_path / "results" / "t", out, "snakemake report.md", page)
     text = (out / "report.md").read_text()
     assert text.startswith("# Title\n") and text.endswith(
         "\n\nReport made by `snakemake report.md`.\n"
     )
     assert "(figures/x.svg)" in text
-    assert 'href="timelines/a.trace.json.gz"' in (out / "report.html").read_text()
+    assert (out / "report.html").read_text() == page.read_text()
     assert "[words](../docs/glossary.md)" in text
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     assert (out / "appendix.md").read_text() == "# Appendix\n"
-    assert sorted(path.name for path in (out / "timelines").iterdir()) == sorted(steps)
-    assert (out / "timelines" / steps[0]).read_bytes() == b"\x1f\x8b {}"
     for name in TABLES:
         table = pd.read_csv(out / "tables" / f"{name}.csv", dtype="str")
         assert table.to_dict("list") == {"case": ["a"], "host_id": [machine.host_id()]}

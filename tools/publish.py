@@ -20,7 +20,6 @@ RESULTS = (
     "tables/*.csv",
     "tables/studies/*.csv",
     "studies/*/*.json",
-    "timelines/*.trace.json.gz",
 )
 """What is published of a run, as far as it was made, besides its report, appendix and plan."""
 
@@ -61,9 +60,7 @@ def publish(
             _copy(path, target / path.relative_to(results))
     write_text(target / "report.md", f"{text}\nReport made by `{command}`.\n")
     if page:
-        # What saves a step's trace.
-        saved = re.sub(r'href="results/[^"]*?/timelines/', 'href="timelines/', _text(page))
-        write_text(target / "report.html", saved)
+        write_text(target / "report.html", _text(page))
 
 
 def _text(path: Path) -> str:

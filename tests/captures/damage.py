@@ -21,7 +21,6 @@ from workflow_src.paper.run import Run
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
-from workflow_src.timeline.make import trace_events
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
 
@@ -109,9 +108,7 @@ def check(path: Path, folder: Path) -> None:
     assert texts.verdict != "failed"
     text = texts.markdown["tables"] + texts.markdown["appendix"]
     if len(steps):
-        step = timeline(placed)
-        draw(step)
-        json.dumps([*trace_events(step)])
+        draw(timeline(placed))
     for word in ("nan", "None", "inf"):
         assert f"| {word} |" not in text, f"the report has a cell {word}"
 

@@ -1,7 +1,6 @@
 """The chapter of one capture: what is wrong with a step, and what the step does."""
 
 import pandas as pd
-from markupsafe import Markup
 
 from workflow_src.capture_report import contents
 from workflow_src.capture_report.capture import Capture
@@ -16,10 +15,6 @@ from workflow_src.placing.turns import NEARLY_ALL
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
-TRACE = Markup(
-    '<div class="note"><a class="button" href="{}" download>Save this step for Perfetto</a></div>'
-)
-
 FIRST, SHOWN, CARDS = 10, 30, 7
 """Rows in Markdown of causes, of where time goes, and of what to change."""
 
@@ -30,8 +25,8 @@ SHORT = {
 }
 
 
-def facts(capture: Capture, trace: str = "") -> Facts:
-    """What the template says; trace: the path of the step's."""
+def facts(capture: Capture) -> Facts:
+    """What the template says."""
     tables = contents.tables(capture) | {
         "ranked": ranked(capture),
         "unfound": unfound(capture),
@@ -43,7 +38,6 @@ def facts(capture: Capture, trace: str = "") -> Facts:
         "plain": capture.plain,
         "backward": contents.backward(capture),
         "passed": Number(float(passed.sum()), f"of {len(passed)}", frozenset(passed.index), "ok"),
-        "trace": TRACE.format(trace) if trace else "",
         # What is empty is a dash.
         **{name: table.where(table != "") for name, table in tables.items()},
     }
@@ -64,15 +58,15 @@ def said_first(capture: Capture) -> Facts:
 
 
 def shortened(found: Facts) -> Facts:
-    """What Markdown has: of long tables the rows of the most time, and no button. Paths that
-    processes share stand in `ranks` alone."""
+    """What Markdown has: of long tables the rows of the most time. Paths that processes
+    share stand in `ranks` alone."""
     short = found | {name: found[name][:rows] for name, rows in SHORT.items() if name in found}
     rows = found.get("paths", pd.DataFrame({"busy_ms": []}))
     place = rows["busy_ms"].astype(float).fillna(0).rank(method="first", ascending=False)
     short["paths"] = rows[place <= SHOWN]
     if len(found.get("ranks", ())):
         short["paths"] = short["paths"][:0]
-    return short | {"trace": ""}
+    return short
 
 
 def candidates(capture: Capture) -> pd.DataFrame:

@@ -32,15 +32,14 @@ TITLE = "What is wrong with a step, and where device time goes"
 def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: str) -> Written:
     """A capture's chapter, for a report beside `beside`; with the picture of its step, if it has
     steps and one was drawn."""
-    path, svg, picture, trace = folder / "step.svg", "", None, ""
+    path, svg, picture = folder / "step.svg", "", None
     if len(capture["steps"]) and path.is_file():
         with reading(path, "an SVG", remake(path), StageError):
             svg = path.read_text(encoding="utf-8")
             svg = svg[svg.index("<svg") :]
         picture = Path(os.path.relpath(path, beside))
-        trace = picture.with_suffix(".trace.json.gz").as_posix()
     return written.write(
-        capture.name, lambda: facts(capture, trace), templates, ["capture.j2"], picture, log=log,
+        capture.name, lambda: facts(capture), templates, ["capture.j2"], picture, log=log,
         drawing=svg, short=shortened,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Read one capture into a folder: its tables, and one step as a picture and for Perfetto.
+"""Read one capture into a folder: its tables, and one step as a picture.
 
 A capture is a report of nsys or its export as SQLite, or a trace of torch.profiler, compressed or
 not; or such traces of all ranks of one job.
@@ -20,7 +20,6 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ranks import read_all
 from workflow_src.tables.capture_tables import TABLES, tables_of
-from workflow_src.timeline.make import write_trace
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
 
@@ -63,7 +62,6 @@ def write_capture(
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
     write_text(folder / "step.svg", draw(step))
-    write_trace(folder / "step.trace.json.gz", step, folder.name)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -62,12 +62,11 @@ def read_chapter(path: Path) -> Chapter:
 
 
 def timeline(path: Path) -> Mapping[str, Any]:
-    """A step's picture, case, and trace for Perfetto."""
+    """A step's picture, and its case."""
     with reading(path, "an SVG", remake(path), StageError):
         svg = inlined(path.read_text(encoding="utf-8"), path.stem)
     label = f"Timeline of {path.stem}: host ranges, launches, device work, idle time"
-    trace = path.with_suffix(".trace.json.gz").as_posix()
-    return {"case": path.stem, "drawn": figure(svg, label), "trace": trace}
+    return {"case": path.stem, "drawn": figure(svg, label)}
 
 
 def contents(chapters: Sequence[Chapter]) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""A case's steps as pictures and in the formats of trace viewers, from its exported capture."""
+"""Steps as pictures, from a capture."""

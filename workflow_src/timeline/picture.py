@@ -1,4 +1,4 @@
-"""A step of each phase as lanes over time: host ranges, launches, device work and idle gaps."""
+"""Draw steps of a case from its export: host ranges, launches, device work, idle time as lanes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -7,10 +7,14 @@ import pandas as pd
 
 from workflow_src.answers.components import in_model_order
 from workflow_src.common import words
+from workflow_src.common.arguments import existing_folder, new_file, stage_arguments
+from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import PHASES
+from workflow_src.common.errors import one_sentence
 from workflow_src.paper import svg
+from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.ledger import ELSEWHERE
-from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline
+from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
 
 CAUSE_COLORS = {
     "launch": "#CC3311",
@@ -118,3 +122,14 @@ def _boxed(
             told = (f"{name} {svg.milliseconds(int(ns))}" for name, ns in of_each.items())
             text += "\n" + ", ".join(told)
         yield str(value), text, boxes
+
+
+def main() -> None:
+    """Draw the steps of one case."""
+    given = stage_arguments(__doc__, export=existing_folder, output=new_file)
+    with one_sentence(given.export.name):
+        write_text(given.output, draw(timeline_of(read_case(given.export))))
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,6 @@ import pandas as pd
 
 from workflow_src.answers.components import components
 from workflow_src.captures.capture import UNKNOWN
-from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.captures.rows import spans
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
@@ -25,8 +24,8 @@ UNKNOWN_CAUSE = "cause not recorded"
 """Of idle time in captures without API calls, such as those of a CPU."""
 
 COLUMNS = (
-    *("start_ns", "end_ns", "phase", "step", "thread", "path", "component", "name", "depth"),
-    *("launch_ns", "launch_end_ns", "duration_ns", "family", "short_name", "cause"),
+    *("start_ns", "end_ns", "phase", "step", "path", "component", "depth"),
+    *("launch_ns", "launch_end_ns", "duration_ns", "family", "cause"),
 )
 
 IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "queued", "tail")
@@ -37,9 +36,8 @@ IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "qu
 class Timeline:
     """Some steps of a capture: a row per step, range, activity, and idle gap and cause.
 
-    All have times, phase and step. Ranges and activities: thread, path, component, name; ranges:
-    depth, which is 0 for steps alone; activities, by start: times of launch, duration_ns, family,
-    short_name.
+    All have times, phase and step. Ranges and activities: path and component; ranges: depth, which
+    is 0 for steps alone; activities, by start: times of launch, duration_ns, family.
     """
 
     steps: pd.DataFrame
@@ -137,11 +135,8 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
     return _of(step, mine, np.append(source.paths.text, "")[mine["path"]]).assign(
         **before,
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names),
-        short_name=source.names["short_name"].to_numpy()[mine["named"]],
     )
 
 
 def _of(step: pd.Series, rows: pd.DataFrame, path: Names) -> pd.DataFrame:
-    """Rows of a step; threads by their own numbers, also of ranks that were joined."""
-    own = (rows["thread"].astype("int64") % OTHER_THREADS).where(rows["thread"] >= 0, UNKNOWN)
-    return rows.assign(path=path, phase=step["phase"], step=step["step"], thread=own)
+    return rows.assign(path=path, phase=step["phase"], step=step["step"])
