@@ -19,7 +19,7 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.paper.run import Run
 from workflow_src.placing.attributed import attributed
-from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.placing.ledger import CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
@@ -99,7 +99,7 @@ def check(path: Path, folder: Path) -> None:
     steps = tables["steps"]
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
-    causes = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
+    causes = [f"idle_{cause}_ns" for cause in CAUSES]
     assert (known[causes].sum(axis=1) == known["idle_ns"]).all()
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])

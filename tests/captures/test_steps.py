@@ -22,7 +22,7 @@ from workflow_src.capture_report import contents
 from workflow_src.capture_report.screen import in_some
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
-from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.placing.ledger import CAUSES
 from workflow_src.placing.placing import NO_RANGE
 from workflow_src.placing.step_rules import Rule
 from workflow_src.tables.capture_tables import placed_tables
@@ -38,7 +38,7 @@ def step_times(steps: pd.DataFrame) -> pd.DataFrame:
 
 def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
     """The causes of a step's idle time (ns) that aren't 0."""
-    found = {cause: int(steps[f"idle_{cause}_ns"].iloc[row]) for cause in ALL_CAUSES}
+    found = {cause: int(steps[f"idle_{cause}_ns"].iloc[row]) for cause in CAUSES}
     return {cause: ns for cause, ns in found.items() if ns}
 
 
@@ -54,21 +54,6 @@ def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
     assert causes(steps) == {"launch": 11 + 75, "queued": 4}
     told = step_times(steps).set_index("part")["median"]
     assert "idle" not in told and str(told["whole step"]) == "0.000100"
-
-
-def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export) -> None:
-    """Whatever other threads with ranges launch meanwhile; of what the device waits for alone."""
-    written(
-        """step 0-200; data 10-60; next 20-40; *70 40; log 100-150; forward 160-190; *180 10
-        load 0-200 @2; *59 5 >62 @2""",
-        export,
-    )
-    assert causes(steps_in(export.write(), "step")) == {
-        "elsewhere": 50 + 35, "launch": 10 + 4 + 31 + 5, "queued": 2 + 4 + 4
-    }  # fmt: skip
-    # Work of autograd's thread, which has no ranges, is launched in what the main thread does.
-    written("*30 5 @3; *130 5 @3", export)
-    assert "elsewhere" not in causes(steps_in(export.write(), "step"))
 
 
 def test_a_copy_from_memory_that_is_not_pinned_waits_and_overhead_is_the_profilers(

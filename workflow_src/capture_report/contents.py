@@ -15,7 +15,7 @@ from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
 from workflow_src.paper.run import down_to, lifted, ordered, tree_order
 from workflow_src.paper.written import Facts
-from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.placing.ledger import CAUSES
 from workflow_src.placing.placing import is_unplaced
 
 LARGEST = 4
@@ -27,7 +27,7 @@ MANY = 10_000
 PARTS = {
     "wall_ns": "whole step",
     "device_active_ns": "a device works",
-    **{f"idle_{cause}_ns": f"idle: {cause}" for cause in ALL_CAUSES},
+    **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
     "idle_ns": "idle",
 }
 """Parts of a step by their column; the last only where causes are missing."""

@@ -16,7 +16,6 @@ from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
 from workflow_src.common.nesting import NOWHERE, flattened
 from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.ledger import ELSEWHERE
 from workflow_src.placing.step_rules import Rule, StepRanges
 from workflow_src.placing.steps import step_ranges, steps
 from workflow_src.placing.turns import one_after_another
@@ -88,10 +87,8 @@ def with_places(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
 
 
 def ledger(case: CaseCapture) -> pd.DataFrame:
-    """A row per step: `phase`, and as of `steps`, but with launch for ELSEWHERE."""
-    table = steps(case.placed).rename(columns={"path": "phase"}).drop(columns="process")
-    table["idle_launch_ns"] += table.pop(f"idle_{ELSEWHERE}_ns")
-    return table
+    """A row per step: `phase`, and as of `steps`."""
+    return steps(case.placed).rename(columns={"path": "phase"}).drop(columns="process")
 
 
 def require_complete(case: CaseCapture) -> None:

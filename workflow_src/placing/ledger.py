@@ -11,8 +11,7 @@ this order:
    end of the step.
 4. The remainder is the host's, which had not yet launched what the device waited for. Of it
    - synchronization is as much as the host had been blocked since its previous launch;
-   - launch is the rest, but for what is
-   - elsewhere: as much as the host was in ranges that launched nothing, where that is looked for.
+   - launch is the rest, whatever the host did.
    If the call that launched the next activity is not in the capture, it is unexplained instead.
 
 A blocking call returns microseconds after the device became idle: it costs the gap after it. Had it
@@ -34,12 +33,9 @@ from workflow_src.common.nesting import NOWHERE
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle, each a column idle_{cause}_ns."""
 
-ELSEWHERE = "elsewhere"
-ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
-
 STEP_COLUMNS = (
     *("process", "path", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
-    *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
+    *(f"idle_{cause}_ns" for cause in CAUSES),
 )
 
 AT_ONCE = 2**17
@@ -59,8 +55,7 @@ class Device:
     ready_ns: when the first launch call of all later activities returned, or AFTER_ALL; known:
     whether the call that launched the next one is in the capture. launches, waits: sorted starts of
     launch calls and of blocking calls; launches begin with BEFORE_ALL twice, for those before the
-    capture. overhead: time that the profiler took; held: the same, and time in blocking calls;
-    elsewhere: time in ranges that launched nothing.
+    capture. overhead: time that the profiler took; held: the same, and time in blocking calls.
     """
 
     active: Union
@@ -69,10 +64,9 @@ class Device:
     waits: Indices
     overhead: Union
     held: Union
-    elsewhere: Union
 
     @classmethod
-    def of(cls, activities: pd.DataFrame, held: pd.DataFrame, elsewhere: Union) -> "Device":
+    def of(cls, activities: pd.DataFrame, held: pd.DataFrame) -> "Device":
         """The same from activities in any order, and calls that block or are overhead."""
         if not in_time(*spans(activities)):
             activities = activities.sort_values(["start_ns", "end_ns"])
@@ -99,7 +93,6 @@ class Device:
             np.sort(held["start_ns"].to_numpy()[~is_overhead]),
             Union.of(*spans(held[is_overhead])),
             Union.of(*spans(held)),
-            elsewhere,
         )
 
     def within(self, starts: Indices, ends: Indices) -> tuple[pd.DataFrame, Indices]:
@@ -125,7 +118,7 @@ class Device:
 
 def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
     """The gaps in the steps [starts, ends): start_ns, end_ns, the number of its step, and how much
-    (ns) each of ALL_CAUSES explains."""
+    (ns) each of CAUSES explains."""
     found, step = device.within(starts, ends)
     begin, until, ready, known = (
         found[name].to_numpy() for name in ("start_ns", "end_ns", "ready_ns", "known")
@@ -145,10 +138,8 @@ def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
     synchronization = np.minimum(blocked, most) * (known & (hosts > 0))
     rest = np.maximum(hosts - synchronization, 0)
     queued = entire - synchronization - rest
-    away = np.minimum(rest, _within(device.elsewhere, begin, turn))
     parts = {
-        "launch": (rest - away) * known,
-        ELSEWHERE: away * known,
+        "launch": rest * known,
         "synchronization": synchronization,
         "queued": queued * ~is_tail,
         "tail": queued * is_tail,
@@ -173,12 +164,12 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     table["wall_ns"] = end - start
     table["device_active_ns"] = _within(device.active, start, end)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
-    causes = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
+    causes = [f"idle_{cause}_ns" for cause in CAUSES]
     table[causes] = 0 if has_calls else np.nan
     # Of a million gaps at once, this would take more memory than all else.
     blocks = np.array_split(np.arange(len(table)), 1 + len(device.gaps) // AT_ONCE)
     for some in blocks if has_calls else []:
         gaps = idle_gaps(device, start[some], end[some])
-        sums = gaps.groupby("step")[[*ALL_CAUSES]].sum().reindex(range(len(some)), fill_value=0)
+        sums = gaps.groupby("step")[[*CAUSES]].sum().reindex(range(len(some)), fill_value=0)
         table.loc[some, causes] = sums.to_numpy()
     return table[list(STEP_COLUMNS)]

@@ -55,13 +55,7 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
     held, threads = found.held, [thread, *work.loc[launching, "thread"].unique()]
     waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
-    # Elsewhere is in ranges that launched nothing, also torch's for fetching data.
-    ranges = found.capture.ranges
-    start, end = spans(ranges[(ranges["process"] == process) & (ranges["thread"] == thread)])
-    launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
-    empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
-    elsewhere = Union.of(start[empty], end[empty])
-    device = Device.of(rows_where(work[TIMES], mine), held[waits | overheads], elsewhere)
+    device = Device.of(rows_where(work[TIMES], mine), held[waits | overheads])
     return device, bool(known.any())
 
 

@@ -13,12 +13,10 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.errors import one_sentence
 from workflow_src.paper import svg
 from workflow_src.placing.case_capture import read_case
-from workflow_src.placing.ledger import ELSEWHERE
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
 
 CAUSE_COLORS = {
     "launch": "#CC3311",
-    ELSEWHERE: "#870FD2",
     "synchronization": "#AA3377",
     "queued": "#224FA5",
     "tail": "#7A5C00",

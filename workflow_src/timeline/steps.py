@@ -15,7 +15,7 @@ from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.rows import spans
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
-from workflow_src.placing.ledger import ELSEWHERE, idle_gaps
+from workflow_src.placing.ledger import idle_gaps
 from workflow_src.placing.paths import Names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import of_thread, step_ranges
@@ -28,7 +28,7 @@ COLUMNS = (
     *("launch_ns", "launch_end_ns", "duration_ns", "family", "cause"),
 )
 
-IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "queued", "tail")
+IN_GAP = ("launch", "unexplained", "synchronization", "profiler", "queued", "tail")
 """The order in which a gap's causes are drawn: it isn't known but that queue and tail come last."""
 
 
@@ -60,9 +60,7 @@ def timeline_of(case: CaseCapture) -> Timeline:
     ranges, work = (
         rows.assign(component=rows["path"].map(named)) for rows in (found.ranges, found.activities)
     )
-    # As in the ledger of a case.
-    idle = found.idle.replace({"cause": {ELSEWHERE: "launch"}})
-    return replace(found, ranges=ranges, activities=work, idle=idle)
+    return replace(found, ranges=ranges, activities=work)
 
 
 def timeline(source: Attributed) -> Timeline:
