@@ -19,13 +19,8 @@ from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.ledger import CAUSES
-from workflow_src.tables.products import SHORT_DTYPES
-from workflow_src.tables.traffic import SIZES
 
 PHASE = ["case", "phase"]
-
-ADDING = ("aten::addmm", "aten::baddbmm")
-"""They also read what they add to a product, such as a bias."""
 
 READ = ("captures", "kernels", "ranges", "ledger", "operators", "products", "alignment")
 SIDE = re.compile(
@@ -43,6 +38,9 @@ FLOAT = 1e-9
 
 AT_MOST = "<="
 
+FLAGS = {"recorded": False, "whole": False}
+"""What is known of a phase that nothing is said of."""
+
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -57,12 +55,11 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
     Raises KeyError if a table or a column is missing.
     """
     phases = _phases(tables)
-    flags = {str(name): False for name in phases if name != "told_share"}
-    kernels, operators, products = (
-        tables[name].join(phases, on=PHASE).fillna(flags).astype(dict.fromkeys(flags, bool))
-        for name in ("kernels", "operators", "products")
+    kernels, products = (
+        tables[name].join(phases, on=PHASE).fillna(FLAGS).astype(dict.fromkeys(FLAGS, bool))
+        for name in ("kernels", "products")
     )
-    ranges, ledger = tables["ranges"], tables["ledger"]
+    ranges, ledger, operators = (tables[name] for name in ("ranges", "ledger", "operators"))
     ns = (ranges[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
     ranges = ranges.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
     inner = ranges.query("path != phase")
@@ -71,7 +68,6 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
     counted = _among(kernels, tables["captures"].dropna(subset="stats_total_ns"), ["case"])
     return {
         **tables,
-        "phases": phases,
         "kernels": kernels.assign(captured_path=kernels["path"], counted=counted),
         "kernels_with_outer_paths": _with_outer_paths(tables["kernels"]),
         "ranges": ranges,
@@ -85,23 +81,13 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
 def _phases(tables: Tables) -> pd.DataFrame:
     """What is known of each phase.
 
-    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each of
-    its products has a shape; told_share: the share of their time that has one; multiplies, adds:
-    whether an operator does, or adds something to a product.
+    recorded: what launched its work; whole: each of its products has a shape; told_share: the share
+    of their time that has one.
     """
-    known, kernels, operators = (tables[name] for name in ("alignment", "kernels", "operators"))
+    known = tables["alignment"]
     recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
-    multiply = operators[operators["family"] == "gemm"]
-    kernels = kernels[(kernels["family"] == "gemm") & (kernels["kind"] == "kernel")]
-    found = known[PHASE].assign(
-        recorded=recorded,
-        captured=recorded & _among(known, kernels, PHASE),
-        whole=recorded & (share == 1),
-        multiplies=_among(known, multiply, PHASE),
-        adds=_among(known, multiply[multiply["operator"].isin(ADDING)], PHASE),
-        told_share=share.where(recorded),
-    )
-    return found.set_index(PHASE)
+    found = known[PHASE].assign(recorded=recorded, whole=recorded & (share == 1))
+    return found.assign(told_share=share.where(recorded)).set_index(PHASE)
 
 
 def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
@@ -112,12 +98,8 @@ def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _products(rows: pd.DataFrame) -> pd.DataFrame:
-    names = ("m", "n", "k", "calls_per_step", "matrices")
-    m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
-    sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
-    calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
-    bytes_ = (m * k + k * n + m * n) * calls * size
-    return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
+    names = ["m", "n", "k", "calls_per_step", "matrices"]
+    return rows.assign(made_flops=2 * rows[names].astype("float64").prod(axis=1))
 
 
 @dataclass(frozen=True)
@@ -125,8 +107,8 @@ class Law:
     """left = right for each key (of `keys`) of either, or, by its relation, left <= right.
 
     A key that one side lacks counts as 0 there. allowed: the difference that is no violation: a
-    number, "rounding" of the right side, or the last "digits of ROWS where CONDITION", of several
-    with ";" between; `why` says for what.
+    number, "rounding" of the right side, or the last "digits of ROWS where CONDITION"; `why` says
+    for what.
     """
 
     name: str
@@ -165,8 +147,7 @@ class Law:
             return right.abs() * ROUNDING
         if not self.allowed.startswith("digits"):
             return float(self.allowed or 0)
-        counts = [self._summed(rows, f"1 {of}") for of in re.findall(" (of [^;]*)", self.allowed)]
-        lost = pd.concat(counts).groupby(self.keys.split()).sum() * LAST_DIGIT + FLOAT
+        lost = self._summed(rows, self.allowed.replace("digits", "1")) * LAST_DIGIT + FLOAT
         return lost.reindex(right.index, fill_value=0.0)
 
     def broken(self, compared: pd.DataFrame) -> pd.DataFrame:
