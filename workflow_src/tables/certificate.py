@@ -27,7 +27,7 @@ TRIED = ("3",)
 """Major versions of nsys's tables that were tried, up to 3.27."""
 
 UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unread tables",
-          "unread events")  # fmt: skip
+          "unread events", TWICE, IMPOSSIBLE)  # fmt: skip
 
 CHECKS = {row["key"]: row for row in csv_rows(Path(__file__).with_name("certificate.csv"))}
 
@@ -45,7 +45,7 @@ def certificate(
     steps: as of placing.steps; launched: a row per path and kernel, with activities_in_steps and
     busy_ns_in_steps.
     """
-    lines = recorded(found) | _covered(found, in_steps, steps)
+    lines = recorded(found) | _covered(found, steps)
     # Of the device time in steps, that of kernels with a part of a call a step.
     process = pd.Series(found.paths.process[launched["path"].to_numpy()])
     counts = process.map(in_steps.steps).fillna(1).to_numpy()
@@ -92,8 +92,6 @@ def recorded(found: Attributed) -> dict[str, Line]:
         "dropped": _count(made.dropped),
         "schema": (made.schema, "", tried if made.schema else UNKNOWN),
         "unread": noted(*UNREAD),
-        "twice": noted(TWICE),
-        "impossible": noted(IMPOSSIBLE),
         "reused": noted(REUSED_NUMBERS),
         "overlapping": noted("overlapping"),
         "unanswered": _share(made.unanswered, made.launches),
@@ -102,22 +100,16 @@ def recorded(found: Attributed) -> dict[str, Line]:
     }
 
 
-def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> dict[str, Line]:
+def _covered(found: Attributed, steps: pd.DataFrame) -> dict[str, Line]:
     work, total = found.work, 0 if found.capture.kernels_lost else found.capture.total_ns
     length = work["duration_ns"].to_numpy()
-    placed, known, inside = (
+    placed, known = (
         int(length[which].sum())
-        for which in (work["path"] != NOWHERE, work["family"] != UNKNOWN_FAMILY, in_steps.work)
+        for which in (work["path"] != NOWHERE, work["family"] != UNKNOWN_FAMILY)
     )
     without = set(found.capture.processes) - set(work["process"].unique().tolist())
-    tables = (work, found.capture.ranges, found.capture.calls)
-    ends = [(int(t["start_ns"].min()), int(t["end_ns"].max())) for t in tables if len(t)]
-    first, last = np.array(ends or [(0, 0)]).T
-    spanned = None if found.capture.kernels_lost or not len(work) else int(last[0] - first[0])
     return {
-        "span": _share(spanned, int(last.max() - first.min()), most=np.inf),
         "ranges": _share(placed, total, least=1 - OUTSIDE_LIMIT, most=np.inf),
-        "steps": _share(inside if len(steps) else None, total, most=np.inf),
         "known": _share(known, int(length.sum()), least=KNOWN_AT_LEAST, most=np.inf),
         "idle_steps": _count(int((steps["busy_ns"] == 0).sum()) if len(steps) else None),
         "processes": _count(len(without)),
