@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import NOTES, OPERATOR, UNKNOWN
+from workflow_src.captures.capture import NOTES, UNKNOWN
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.table_schema import tables_in
@@ -117,10 +117,6 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     work, ranges, by = found.work, found.placed.ranges, found.capture.recording
     of_process, ns = work["process"], work["duration_ns"]
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
-    threads = ranges[["process", "thread"]].drop_duplicates()
-    # Operators of a CPU are on no device.
-    streams = work[["kind", "process", "device", "stream"]].drop_duplicates()
-    streams = streams[streams.pop("kind") != OPERATOR].drop_duplicates()
     of_work = {
         "total_ns": ns,
         "placed_ns": ns.where(work["path"] != NOWHERE, 0),
@@ -129,9 +125,6 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     }
     counts = {
         "ranges": ranges["process"].value_counts(),
-        "threads_with_ranges": threads["process"].value_counts(),
-        "devices": streams.groupby("process")["device"].nunique(),
-        "streams": streams["process"].value_counts(),
         "activities": of_process.value_counts(),
         **{name: part.groupby(of_process).sum() for name, part in of_work.items()},
         "steps": step_counts,
@@ -139,16 +132,12 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     processes = found.capture.processes
     whole = {name: each.reindex(processes, fill_value=0) for name, each in counts.items()}
     table = pd.DataFrame(whole).astype("int64")
-    every = table.sum().to_frame().T.assign(devices=streams["device"].nunique())
-    table = pd.concat([table, every], ignore_index=True)
+    table = pd.concat([table, table.sum().to_frame().T], ignore_index=True)
     table.insert(0, "process", [*map(str, processes), "all"])
-    steps_of = table.pop("steps")
     return table.assign(
-        unplaced_ns=table["total_ns"] - table["placed_ns"],
         profiler=by.profiler,
         version=by.version,
         card=by.card.name if by.card else "",
         driver=by.card.driver if by.card else "",
-        steps=steps_of,
         steps_by=found.steps.rule.value,
     )
