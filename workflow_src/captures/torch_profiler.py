@@ -146,8 +146,8 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
 def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     """Operators as activities of a CPU, as Capture.work: calls, each with the time it spent itself.
 
-    One that calls one of its own name, as autocast's wrapper of `aten::addmm` does, is one call
-    with the first such.
+    One that is called by one of its own name, as by autocast's wrapper of `aten::addmm`, is one
+    call with that.
     """
     start, end = spans(operators)
     parent = np.full(len(start), NOWHERE)
@@ -155,7 +155,9 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
         parent[rows] = tree(start, end, np.asarray(rows)).parent
     held, own = parent != NOWHERE, end - start
     np.subtract.at(own, parent[held], (end - start)[held])
-    outermost = _same_call(operators["name"], start, parent)
+    code = operators["name"].cat.codes.to_numpy()
+    alike = (code == code[parent]) & held & operators["name"].str.contains(DISPATCHED, regex=False)
+    outermost = np.where(alike, parent, np.arange(len(parent)))
     while (outermost != outermost[outermost]).any():
         outermost = outermost[outermost]
     whole = np.zeros_like(own)
@@ -166,15 +168,3 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     columns |= dict.fromkeys(("device", "stream"), np.full(len(calls), UNKNOWN))
     columns |= dict.fromkeys(("launch_ns", "launch_end_ns"), calls["start_ns"])
     return dict(calls.items()) | columns
-
-
-def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
-    code = names.cat.codes.to_numpy()
-    alike = (code == code[parent]) & (parent != NOWHERE)
-    alike &= names.str.contains(DISPATCHED, regex=False).to_numpy()
-    rows = np.flatnonzero(alike)
-    rows = rows[np.argsort(start[rows], kind="stable")]
-    _, first = np.unique(parent[rows], return_index=True)
-    caller = np.arange(len(parent))
-    caller[rows[first]] = parent[rows[first]]
-    return caller
