@@ -164,11 +164,10 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         values = values.array if isinstance(values, pd.Series) else values
         if name in SMALL:
             numbers = np.asarray(values)
-            numbers = numbers.astype(np.int64) if numbers.dtype.kind != "i" else numbers
+            numbers = numbers if numbers.dtype.kind == "i" else numbers.astype(np.int64)
             return pd.Series(as_small(numbers), copy=False)
         if name == "bytes":
-            sizes = pd.Series(values, dtype="float64")
-            return sizes.mask(sizes == UNKNOWN)
+            return pd.Series(values, dtype="float64").replace(UNKNOWN, np.nan)
         if name in CATEGORIES or (name == "name" and table in ("calls", "work")):
             is_one = isinstance(values, pd.Categorical)
             return pd.Series(values, dtype=None if is_one else object).astype("category")

@@ -72,14 +72,13 @@ def read(store: Store) -> Capture:
     # With ten million activities, calls that aren't let go at once take a GB.
     del parts, calls
     lost["whole graphs"] = int((work["kind"] == GRAPH).sum())
-    processes = {*ranges["process"].unique(), *work["process"].unique()}
     lengths = {"duration_ns": work["end_ns"] - work["start_ns"]}
     tables = {
         "ranges": ranges,
         "work": dict(work.items()) | lengths | launches,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
-        "thread_names": _thread_names(store, processes),
+        "thread_names": _thread_names(store),
         "waits": nsys_waits(store, made),
         "operators": autograd.pushed(ranges),
     }
@@ -150,11 +149,8 @@ def _texts(store: Store, numbers: list[int]) -> list[str]:
     ]
 
 
-def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:
-    rows = store.integers("ThreadNames", ("nameId", "globalTid"))
-    thread = rows["globalTid"]
-    own = np.isin(process_of(thread), list(processes)) & (thread != UNKNOWN)
-    number, thread = rows["nameId"][own], thread[own]
+def _thread_names(store: Store) -> dict[str, Any]:
+    number, thread = store.integers("ThreadNames", ("nameId", "globalTid")).values()
     texts = store.texts(number)
     names = [texts.get(name, "") for name in number.tolist()]
     return {"process": process_of(thread), "thread": thread & LOWER, "name": names}
@@ -162,14 +158,11 @@ def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:
 
 def recording(store: Store, counts: dict[str, Any]) -> Recording:
     """How the export's capture was recorded; counts: what Recording has of launches."""
-    said = store.values(MESSAGES, "text")
-    messages = [printable(text) for text in said if text is not None]
-    about = {
-        printable(name): printable(value)
-        for table in (SYSTEM, ABOUT)
-        for name, value in zip(*(store.values(table, n) for n in ("name", "value")), strict=False)
-        if value is not None
-    }
+    messages = [printable(text) for text in store.values(MESSAGES, "text") if text is not None]
+    about = dict[str, str]()
+    for table in (SYSTEM, ABOUT):
+        pairs = zip(*(store.values(table, name) for name in ("name", "value")), strict=False)
+        about |= {printable(name): printable(value) for name, value in pairs if value is not None}
     numbers = (column.tolist() for column in store.integers(GPUS, PROPERTY[1:]).values())
     cards = zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False)
     return Recording(
