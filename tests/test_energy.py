@@ -21,7 +21,7 @@ from workflow_src.plan.suites import make_plan
 from workflow_src.tables.measured import timings
 
 CASE = Sample().case
-CARD = ["energy of a step, J", "energy of a token, mJ", "energy by"]
+CARD = ["energy of a step, J", "energy of a token, mJ"]
 
 
 def phase(**found: Any) -> dict[str, Any]:
@@ -39,16 +39,12 @@ def told(**found: Any) -> dict[str, Any]:
 def test_the_counter_tells_it_within_one_of_its_steps() -> None:
     """2,800 J in 4 s are 700 W; what it adds up may be of 0.1 s more or less."""
     row = told(counter_mj=[1_000_000, 3_800_000], readings=[[1980, 600.0, []]])
-    assert (row["watts"], row["joules_per_step"], row["energy_by"]) == (700, 280, "counter")
+    assert (row["watts"], row["joules_per_step"]) == (700, 280)
     assert (row["joules_least"], row["joules_most"]) == (273, 287)
 
 
-def test_without_a_counter_sampled_power_tells_it_and_without_both_nothing() -> None:
-    row = told(readings=[[1980, 600.0, []], [1980, 700.0, []], [1980, None, []]])
-    assert (row["joules_per_step"], row["energy_by"]) == (260, "sampled power")
-    assert (row["joules_least"], row["joules_most"]) == (240, 280)
-    for lost in (told(), told(status="oom", counter_mj=[0, 1])):
-        assert "joules_per_step" not in lost
+def test_without_a_counter_nothing_tells_it() -> None:
+    assert "joules_per_step" not in told(readings=[[1980, 600.0, []]])
 
 
 def test_a_phase_is_repeated_for_the_seconds_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +86,6 @@ def run(folder: Path, joules: Callable[[str], float] | None = None) -> Path:
         known = rows["phase"].map(joules)
         rows = rows.assign(joules_per_step=known, tokens_per_step=512, watts=700.0)
         rows = rows.assign(joules_least=0.97 * known, joules_most=1.03 * known)
-        rows["energy_by"] = "counter"
     rows.to_csv(path, index=False)
     return folder
 

@@ -25,7 +25,7 @@ from workflow_src.paper.run import Run, keyed
 TIMES = {
     "replayed_ms": "replayed", "profiled_ms": "profiled", "memory_gib": "memory",
     "joules": "joules", "joules_per_token": "per_token", "watts": "watts",
-    "processes": "processes", "energy_by": "energy_by",
+    "processes": "processes",
 }  # fmt: skip
 
 FINDING = ("case", "phase", "rank", "mechanism", "name", "path", "headline", "remedy", "saves_ms",

@@ -1,7 +1,4 @@
-"""What a step takes of a GPU's energy: each phase repeated for seconds, by NVML's counter.
-
-A GPU without one has only the power that is read meanwhile (gpu_state.watched).
-"""
+"""What a step takes of a GPU's energy: each phase repeated for seconds, by NVML's counter."""
 
 import time
 from collections.abc import Iterator, Mapping

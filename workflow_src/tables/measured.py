@@ -74,28 +74,20 @@ def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
 
 
 def _energy(found: Row) -> Row:
-    """The energy of a step, with the least and the most that it may be.
-
-    By the counter, it may be off by what COUNTER_STEP_S takes; without one it is that of the mean,
-    the lowest and the highest power that was read, as power lags behind the work.
-    """
-    if found.get("status") != "ok":
+    """The energy of a step by the counter, with the least and the most that it may be: it may be
+    off by what COUNTER_STEP_S takes."""
+    before, after = found.get("counter_mj", (None, None))
+    if before is None or after is None:
         return {}
-    powers = [power for _, power, _ in found.get("readings", ()) if power is not None]
-    before, after = found["counter_mj"]
-    seconds = found["ns"] / 1e9
-    if before is not None and after is not None:
-        watts = (after - before) / 1e3 / seconds
-        off = watts * COUNTER_STEP_S / seconds
-        by, ends = "counter", (watts - off, watts + off)
-    elif powers:
-        watts, by, ends = float(np.mean(powers)), "sampled power", (min(powers), max(powers))
-    else:
-        return {}
-    a_step = seconds / found["steps"]
-    joules = [each * a_step for each in (watts, *ends)]
+    seconds, joules = found["ns"] / 1e9, (after - before) / 1e3
     names = ("joules_per_step", "joules_least", "joules_most")
-    return dict(zip(names, joules, strict=True)) | {"watts": watts, "energy_by": by}
+    off = joules * COUNTER_STEP_S / seconds
+    ends = (
+        joules / found["steps"],
+        (joules - off) / found["steps"],
+        (joules + off) / found["steps"],
+    )
+    return dict(zip(names, ends, strict=True)) | {"watts": joules / seconds}
 
 
 def _replayed(found: Row | None) -> Row:

@@ -17,7 +17,6 @@ SOLD_GB = (16, 24, 40, 80, 141, 192)
 """GPUs' memory as sold, at 10^9 bytes a GB; what they have beyond is left to the CUDA context and
 what the allocator can't use."""
 
-ENERGY_BY = {"counter": "NVML's counter", "sampled power": "sampled power"}
 
 OTHER_IDLE = ("synchronization", "tail", "profiler", "unexplained")
 
@@ -43,7 +42,6 @@ def times(run: Run) -> pd.DataFrame:
     return found.assign(
         steps=over(whole, KEY, "step_count", unit="count").reindex(found.index),
         shown=facts.marked(found),
-        energy_by=found["energy_by"].map(ENERGY_BY).astype(object),
         replayed=found["replayed"].where(same, why.map(STATES)),
         replay_reason=reason.mask(same | why.isna(), ""),
         reason=found["reason"].where(~found["status"].isin(["ok", "not_measured"]), ""),
