@@ -14,7 +14,6 @@ from workflow_src.answers.components import components
 from workflow_src.answers.gemm_share.chapter import verdict
 from workflow_src.answers.machines import meanwhile
 from workflow_src.answers.softmax.chapter import attention as by_case
-from workflow_src.answers.top_kernel.tops import tops
 
 OTHERS = {"forward_backward": 36.0, "train_step": 50.0}
 
@@ -155,27 +154,6 @@ def test_operators_and_shapes_tell_what_ranges_and_formulas_do_not(
     if state == "ok":
         assert (float(case.time), float(case.flops)) == (0.5, 5 / 16)
         assert (float(case.rate), float(case.product_rate)) == (1.0, 1.0)
-
-
-def test_on_a_cpu_what_calls_a_product_is_none(tmp_path: Path) -> None:
-    """aten::linear multiplies by calling aten::mm: their calls aren't two products."""
-    forward = [
-        ("forward/head", "aten::linear", "gemm", 2, 500_000),
-        ("forward/head", "aten::mm", "gemm", 2, 4_000_000),
-        ("forward/block", "aten::mm", "gemm", 2, 2_000_000),
-    ]
-    sample = Sample(device="cpu", kernels={"forward": forward})
-    about = {"phase": "forward", "direction": "forward", "short_name": "aten::mm", "m": 128}
-    about |= {"matrices": 1, "kernels_per_step": 2}
-    head = {"product": "head", "n": 500, "k": 64, "busy_ms_per_step": 4.0}
-    down = {"product": "mlp.down_proj", "n": 64, "k": 256, "busy_ms_per_step": 2.0}
-    products = pd.DataFrame([sample.front | about | each for each in (head, down)])
-    flops = 4 * products["m"] * products["n"] * products["k"]
-    tables = write_tables(tmp_path, sample)
-    products.assign(flops_per_step=flops).to_csv(tables / "products.csv", index=False)
-    found, _ = tops(run_of("b", tables))
-    top = found.xs("forward", level="part").iloc[0]
-    assert (top["product"], top["product_ms"].value) == ("output head", 4.0)
 
 
 def test_modules_are_named_by_what_tells_them_apart():

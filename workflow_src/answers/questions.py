@@ -24,7 +24,7 @@ class Question:
 
 QUESTIONS: dict[str, Question] = {
     "a": Question("forward_time", ("timings", "ranges", "captures", "kernels"), ("ledger",)),
-    "b": Question("top_kernel", ("timings", "kernels", "captures", "ranges"), ("products",)),
+    "b": Question("top_kernel", ("timings", "kernels", "captures")),
     "c": Question(
         "other_kernels", ("timings", "kernels", "captures"), ("operators", "environments")
     ),

@@ -49,18 +49,6 @@ ATTENTIONS = {
 VALUES = {"attention": ATTENTIONS, "optimizer": OPTIMIZERS}
 """By the axis that has these values; those of other axes are words."""
 
-PRODUCTS = {
-    "qkv": "q/k/v projections",
-    "scores": "QK^T",
-    "values": "AV",
-    "output": "attention output projection",
-    "gate": "feed-forward gate",
-    "up": "feed-forward up",
-    "down": "feed-forward down",
-    "head": "output head",
-}
-"""The model's matrix products, in its order."""
-
 PARTS = {"forward": "forward", "backward": "backward", **PHASES}
 """The phases, and backward, which is part of forward + backward."""
 

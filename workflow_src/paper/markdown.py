@@ -2,7 +2,6 @@
 
 import html
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from workflow_src.common.printable import printable
@@ -22,14 +21,6 @@ def significant(value: float, digits: int) -> str:
     if value == 0 or abs(rounded) >= 10 ** (digits - 1):
         return f"{rounded:,.0f}"
     return f"{rounded:#.{digits}g}"
-
-
-def joined(words: Iterable[str]) -> str:
-    """A list in words: "a, b and c"; "a, b; c and d; e" if a word is itself a list."""
-    said = [str(word) for word in words]
-    if not said[1:] or any(", " in word or " and " in word for word in said):
-        return "; ".join(said)
-    return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
 def literal(value: Any) -> str:
