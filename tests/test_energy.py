@@ -12,8 +12,6 @@ from tests.answers.chapters import chapter
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.energy import energy, opened
 from workflow_src.answers.forward_time.chapter import facts as answer
-from workflow_src.compare.compare import compare
-from workflow_src.compare.runs import read_run
 from workflow_src.measure import benchmark
 from workflow_src.measure import energy as measured
 from workflow_src.paper.run import Run
@@ -113,17 +111,3 @@ def test_joules_and_those_of_a_token_stand_in_the_card_and_the_table_of_medians(
     assert cells.isna().all() and not [
         name for name in CARD if name in str(chapter("cards", without))
     ]
-
-
-def test_compared_with_another_run_it_changes_where_intervals_lie_apart(tmp_path: Path) -> None:
-    """And makes nothing slower."""
-    a = read_run(run(tmp_path / "a", of_step))
-    same = compare(a, a, 0.01).facts["verdict"]
-    for factor, changed in ((1.1, "more"), (0.9, "less"), (1.04, "no difference shown")):
-        b = read_run(run(tmp_path / f"{factor}", partial(scaled, factor)))
-        found = compare(a, b, 0.01)
-        assert set(found.tables["energy"]["changed"]) == {changed}
-        assert found.tables["energy"]["ratio"].to_list() == pytest.approx([factor] * 3)
-        assert found.facts["verdict"] == same
-    none = compare(read_run(run(tmp_path / "c")), b, 0.01)
-    assert "energy" not in none.tables and none.facts["energy"].empty

@@ -29,7 +29,7 @@ from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.plain import TOO_FEW, fewest_processes
 from workflow_src.compare.runs import PLACE, Measured, read_run
-from workflow_src.compare.times import changes, decisive, energies, in_one_run
+from workflow_src.compare.times import changes, decisive, in_one_run
 from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
 from workflow_src.paper.number import Number, Numbers, count, each, holds, over
 from workflow_src.paper.run import first, ordered
@@ -51,8 +51,6 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
     times = changes(a, b, cases, threshold)
     tables = {"times": times.reset_index(), "kernels": kernels(a, b, alike)}
     tables |= {"ledger": step_changes(a, b, alike).reset_index()}
-    energy = energies(a, b, alike)
-    tables |= {} if energy.empty else {"energy": energy}
     found = {
         "a": a.name,
         "b": b.name,
@@ -60,7 +58,6 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
         "environments": machines.differences(a, b, named),
         "other_work": others,
         "absent": in_one_run(a, b, cases).reset_index(),
-        "energy": energy,
     }
     told = facts(found, tables, a.tables.cases["label"], threshold)
     told |= {"cases": str(len(cases))}
@@ -102,7 +99,6 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "doubts": pd.DataFrame({"why": why, "phases": [_count(plain, "why", n) for n in why]}),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
         "ranked": _worded(ranked[:SHOWN]),
-        "energy": _worded(found["energy"]),
         "kernels": _worded(changed),
         "kernels_over_phases": over_phases(changed)[:SHOWN],
         "steps": _worded(moved),

@@ -1,18 +1,17 @@
-"""Each phase that ran in both runs: how its times and energy changed."""
+"""Each phase that ran in both runs: how its times changed."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.answers.energy import energy
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.compare.change import Kind, Verdict, apart, beside, chosen, spread, with_ratio
 from workflow_src.compare.machines import doubts
 from workflow_src.compare.plain import Why, judged
 from workflow_src.compare.runs import PLACE, SAMPLES, Measured
-from workflow_src.paper.number import NAN, Number, end, lift
+from workflow_src.paper.number import NAN, Number, lift
 from workflow_src.paper.run import ordered
 
 NOT_PLANNED = "not planned"
@@ -21,9 +20,6 @@ COLUMNS = ("working_share", "kind", "a_ms", "b_ms", "ratio", "verdict", "why", "
            "a_processes", "b_processes")  # fmt: skip
 """Of a row per phase and kind of time: the least share of the plain time in which the device works
 (NaN if it wasn't captured), both times and what they show; see plain.judged."""
-
-CHANGED = {Verdict.SLOWER: "more", Verdict.FASTER: "less", Verdict.SAME: Verdict.SAME}
-"""Said of energy whose intervals lie apart, by more than `apart` asks for."""
 
 
 def changes(a: Measured, b: Measured, cases: pd.Index, threshold: float) -> pd.DataFrame:
@@ -113,19 +109,3 @@ def in_one_run(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
     ran = found == "ok"
     found["lost"] = ran["a_status"] & ~found["b_status"].isin(["ok", NOT_PLANNED])
     return found[ran["a_status"] != ran["b_status"]]
-
-
-def energies(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
-    """By case and phase the energy of a step that both runs tell: a_j, b_j, ratio, and how it
-    changed, which is no verdict, as it makes nothing slower."""
-    found = beside(_joules(a, cases), _joules(b, cases), "inner")
-    found["ratio"] = found["b_j"].astype(object) / found["a_j"].astype(object)
-    changed = apart(found).map(CHANGED)
-    return found.assign(changed=changed)[["a_j", "b_j", "ratio", "changed"]].reset_index()
-
-
-def _joules(run: Measured, cases: pd.Index) -> pd.DataFrame:
-    joules = energy(run.tables)["joules"].dropna()
-    joules = joules[joules.index.get_level_values("case").isin(cases)]
-    ends = {name: end(joules, place).astype(float) for place, name in enumerate(("least", "most"))}
-    return pd.DataFrame({"j": joules, **ends}, joules.index)
