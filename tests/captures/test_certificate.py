@@ -10,9 +10,8 @@ from workflow_src.tables.certificate import CHECKS
 
 
 def steps(folder: Path) -> Export:
-    """Three steps of 100 ns with two kernels of 10 ns each, whose schema and messages are known."""
+    """Three steps of 100 ns with two kernels of 10 ns each, whose messages are known."""
     export = Export(folder)
-    export.sql("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.27.1')")
     export.sql("CREATE TABLE DIAGNOSTIC_EVENT (text TEXT)")
     export.insert("DIAGNOSTIC_EVENT", text="Profiling has started.")
     name = export.string("cudaLaunchKernel_v7000")
@@ -34,7 +33,6 @@ def results(export: Export) -> dict[str, tuple[str, str]]:
 def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
     found = results(steps(tmp_path))
     assert {verdict for _, verdict in found.values()} == {"ok"}
-    assert found["schema"] == ("3.27.1", "ok")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,6 @@ def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
             {"dropped": ("1203", "doubt")},
         ),
         ("DROP TABLE DIAGNOSTIC_EVENT", {"dropped": ("", "unknown")}),
-        ("DROP TABLE META_DATA_EXPORT", {"schema": ("", "unknown")}),
         (
             "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 55",
             {"unanswered": ("0.166667", "doubt"), "whole": ("1", "doubt")},
@@ -61,17 +58,10 @@ def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
             {"known": ("0.833333", "doubt")},
         ),
         (
-            "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 9 WHERE start = 15",
-            {"early": ("0.166667", "doubt")},
-        ),
-        (
             lambda e: (e.range("load", 0, 9, process=2), e.range("bad", 50, 40)),
             {"processes": ("1", "doubt"), "unread": ("1", "doubt")},
         ),
-        (
-            lambda e: (e.range("step", 300, 400), e.work(290, 10**12)),
-            {"idle_steps": ("1", "doubt"), "unread": ("1", "doubt")},
-        ),
+        (lambda e: e.work(290, 10**12), {"unread": ("1", "doubt")}),
         (
             "INSERT INTO PROFILER_OVERHEAD VALUES (90, 105, 0)",
             {"overhead": ("0.05", "doubt")},

@@ -40,7 +40,7 @@ VERSION = re.compile(r"_v\d+$")
 
 MESSAGES, GPUS = "DIAGNOSTIC_EVENT", "TARGET_INFO_GPU"
 SYSTEM, DRIVER = "TARGET_INFO_SYSTEM_ENV", "NvDriverVersion"
-PRODUCT, SCHEMA = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
+PRODUCT = "EXPORT_PRODUCT_VERSION"
 
 LOSS = re.compile(
     r"\b(?:dropped|lost)\b.*\b(?:events?|records?)\b|"
@@ -168,8 +168,7 @@ def recording(store: Store, counts: dict[str, Any]) -> Recording:
     return Recording(
         "nsys",
         about.get(PRODUCT, "unknown"),
-        about.get(SCHEMA, ""),
-        dropped=dropped(messages) if messages else None,
+        dropped(messages) if messages else None,
         card=one_card(cards, about.get(DRIVER, "")),
         **counts,
     )

@@ -45,18 +45,17 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
-    ledgers = steps(found)
     launched = sums[~nowhere].reset_index(drop=True)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": _kernels(sums, in_steps),
-        "steps": ledgers,
+        "steps": steps(found),
         "summary": summary(found, in_steps.steps),
         "notes": pd.DataFrame(
             [(note.code, note.count, note.about, NOTES[note.code]) for note in found.notes],
             columns=["note", "count", "about", "meaning"],
         ),
-        "certificate": certificate(found, in_steps, ledgers, launched),
+        "certificate": certificate(found, in_steps, launched),
     }
 
 

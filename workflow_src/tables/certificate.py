@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE, early
+from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE
 from workflow_src.captures.capture import UNKNOWN as NO_LAUNCH
 from workflow_src.captures.rows import spans
 from workflow_src.common.csv_rows import csv_rows
@@ -23,9 +23,6 @@ from workflow_src.placing.steps import InSteps
 KNOWN_AT_LEAST = 0.85
 """Below this share of known kind, shares by kind may miss what a step mostly does."""
 
-TRIED = ("3",)
-"""Major versions of nsys's tables that were tried, up to 3.27."""
-
 UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unread tables",
           "unread events", TWICE, IMPOSSIBLE)  # fmt: skip
 
@@ -37,15 +34,12 @@ Line = tuple[str, str, str]
 """Value, unit and verdict of a check."""
 
 
-def certificate(
-    found: Attributed, in_steps: InSteps, steps: pd.DataFrame, launched: pd.DataFrame
-) -> pd.DataFrame:
+def certificate(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> pd.DataFrame:
     """A row per check.
 
-    steps: as of placing.steps; launched: a row per path and kernel, with activities_in_steps and
-    busy_ns_in_steps.
+    launched: a row per path and kernel, with activities_in_steps and busy_ns_in_steps.
     """
-    lines = recorded(found) | _covered(found, steps)
+    lines = recorded(found) | _covered(found)
     # Of the device time in steps, that of kernels with a part of a call a step.
     process = pd.Series(found.paths.process[launched["path"].to_numpy()])
     counts = process.map(in_steps.steps).fillna(1).to_numpy()
@@ -87,20 +81,17 @@ def recorded(found: Attributed) -> dict[str, Line]:
     def noted(*codes: str) -> Line:
         return _count(sum(note.count for note in found.notes if note.code in codes))
 
-    tried = OK if made.schema.partition(".")[0] in TRIED else DOUBT
     return {
         "dropped": _count(made.dropped),
-        "schema": (made.schema, "", tried if made.schema else UNKNOWN),
         "unread": noted(*UNREAD),
         "reused": noted(REUSED_NUMBERS),
         "overlapping": noted("overlapping"),
         "unanswered": _share(made.unanswered, made.launches),
         "unlaunched": _share(int(lost.sum()), len(lost)),
-        "early": _share(early(found.work), int((~lost).sum())),
     }
 
 
-def _covered(found: Attributed, steps: pd.DataFrame) -> dict[str, Line]:
+def _covered(found: Attributed) -> dict[str, Line]:
     work, total = found.work, 0 if found.capture.kernels_lost else found.capture.total_ns
     length = work["duration_ns"].to_numpy()
     placed, known = (
@@ -111,6 +102,5 @@ def _covered(found: Attributed, steps: pd.DataFrame) -> dict[str, Line]:
     return {
         "ranges": _share(placed, total, least=1 - OUTSIDE_LIMIT, most=np.inf),
         "known": _share(known, int(length.sum()), least=KNOWN_AT_LEAST, most=np.inf),
-        "idle_steps": _count(int((steps["busy_ns"] == 0).sum()) if len(steps) else None),
         "processes": _count(len(without)),
     }
