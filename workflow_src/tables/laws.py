@@ -30,12 +30,6 @@ SIDE = re.compile(
 ROUNDING = 1e-12
 """The share of a sum that may be lost to rounding; a FLOP or a byte is more."""
 
-LAST_DIGIT = 0.5e-6
-"""Of times of operators and products (ms), in whole nanoseconds per step."""
-
-FLOAT = 1e-9
-"""What a sum of so many times (ms) loses at most."""
-
 AT_MOST = "<="
 
 FLAGS = {"recorded": False, "whole": False}
@@ -107,8 +101,7 @@ class Law:
     """left = right for each key (of `keys`) of either, or, by its relation, left <= right.
 
     A key that one side lacks counts as 0 there. allowed: the difference that is no violation: a
-    number, "rounding" of the right side, or the last "digits of ROWS where CONDITION"; `why` says
-    for what.
+    number, or "rounding" of the right side; `why` says for what.
     """
 
     name: str
@@ -131,7 +124,9 @@ class Law:
             raise KeyError(*error.args) from error
         left, right = left.align(right, fill_value=0)
         found = pd.DataFrame({"left": left, "right": right, "difference": left - right})
-        return found.assign(allowed=self._allowed(rows, right)).reset_index()
+        rounding = self.allowed == "rounding"
+        allowed = right.abs() * ROUNDING if rounding else float(self.allowed or 0)
+        return found.assign(allowed=allowed).reset_index()
 
     def _summed(self, rows: Tables, side: str) -> "pd.Series[float]":
         parts = SIDE.fullmatch(side)
@@ -141,14 +136,6 @@ class Law:
         amounts: Any = mine.eval(f"summed = {parts['what']}", engine="python")
         groups = amounts.groupby(self.keys.split())["summed"]
         return pd.Series(groups.agg(parts["how"] or "sum"))
-
-    def _allowed(self, rows: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
-        if self.allowed == "rounding":
-            return right.abs() * ROUNDING
-        if not self.allowed.startswith("digits"):
-            return float(self.allowed or 0)
-        lost = self._summed(rows, self.allowed.replace("digits", "1")) * LAST_DIGIT + FLOAT
-        return lost.reindex(right.index, fill_value=0.0)
 
     def broken(self, compared: pd.DataFrame) -> pd.DataFrame:
         """The rows of `compared` that violate the law; where: its key without case and phase."""
