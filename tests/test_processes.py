@@ -105,5 +105,4 @@ def test_what_processes_saw_of_their_host_is_put_together() -> None:
     seen = doubts(found)
     assert (seen["host_change_most"], seen["host_changed_processes"]) == (2.0, 2)
     row = environment(found, "torch 2").iloc[0]
-    assert (row["host_operation_us_before"], row["host_operation_us_after"]) == (1.0, 1.0)
-    assert row["load_average_before"] == 9.0
+    assert (row["host_operation_us_before"], row["load_average_before"]) == (1.0, 9.0)

@@ -123,23 +123,22 @@ def _changed(before: Row, after: Row) -> float:
     return max((max(pair) / min(pair) for pair in pairs if all(pair)), default=0.0)
 
 
-def _states(result: Row, when: str) -> Row:
-    """The host before or after measuring: of several processes the median of its speed, which
-    differs most from one to the other, and the highest load, for which a result is doubted."""
-    around = [part[when] for part in result.get("processes", [result])]
+def _before(result: Row) -> Row:
+    """The host before measuring: of several processes the median of its speed, which differs most
+    from one to the other, and the highest load, for which a result is doubted."""
+    around = [part["before"] for part in result.get("processes", [result])]
     how = dict.fromkeys(HOST_SPEEDS, median) | {"load_average": max}
     known = {name: [part[name] for part in around if name in part] for name in how}
-    return {f"{name}_{when}": how[name](each) for name, each in known.items() if each}
+    return {f"{name}_before": how[name](each) for name, each in known.items() if each}
 
 
 def environment(result: Row, profiler_version: str) -> pd.DataFrame:
-    """One row: hardware, versions, the host's speed before and after, and doubts."""
+    """One row: hardware, versions, the host's speed before, and doubts."""
     measured, phases = result["environment"], result["phases"]
     row = measured | {
         "profiler_version": profiler_version,
         "gpu_id": gpu_id(measured.get("device_name", "")),
-        **_states(result, "before"),
-        **_states(result, "after"),
+        **_before(result),
         **{key: result[key] for key in ("started_at", "ended_at")},
         "processes_at": "; ".join(
             f"{part['started_at']} {part['ended_at']}" for part in result.get("processes", ())
