@@ -21,13 +21,12 @@ rule read_capture:
         capture=dag.captures.arguments,
         folder=output_folder,
         options=dag.captures.options,
-        own_options=dag.captures.own_options,
         code=dag.code("cli.read_capture"),
     message:
         "Place the device time of {params.capture} in its ranges"
     shell:
         "python -m workflow_src.cli.read_capture --capture {params.capture:q} {params.options}"
-        " {params.own_options} --note-problem --output {params.folder:q} > {log:q} 2>&1"
+        " --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
 # The same two files as those of a suite's report.

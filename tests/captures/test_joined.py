@@ -114,7 +114,6 @@ def test_ranks_are_of_one_job_that_begin_at_a_time(
     found = captures_of([f"{tmp_path}/*.json"], {})
     stems = [[int(Path(file).stem) for file in each] for each in found.files.values()]
     assert sorted(stems) == jobs
-    assert found.apart == {name for name, each in found.files.items() if len(each) == 1}
 
 
 def test_files_that_are_no_ranks_of_one_job_have_a_sentence(tmp_path: Path) -> None:

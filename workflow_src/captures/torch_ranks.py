@@ -34,14 +34,6 @@ class Rank:
     begin_ns: int
 
 
-@dataclass(frozen=True)
-class Job:
-    """The files of one capture, in order of rank; apart: whether another one may be of its job."""
-
-    files: tuple[Path, ...]
-    apart: bool = False
-
-
 def rank_of(path: Path) -> Rank | None:
     """The rank that a trace, compressed or not, is of; None also for what can't be read, which its
     reader says."""
@@ -57,9 +49,9 @@ def rank_of(path: Path) -> Rank | None:
     return Rank(number, size, (value_after(BASE, begin) or 0) + 1000 * min(times_us))
 
 
-def jobs(paths: Sequence[Path]) -> list[Job]:
+def jobs(paths: Sequence[Path]) -> list[tuple[Path, ...]]:
     """The captures in some files: one file, or all that are of different ranks of one job, which
-    say the same number of ranks and begin within NEAR_NS."""
+    say the same number of ranks and begin within NEAR_NS, in order of rank."""
     ranks = {path: rank for path in paths if (rank := rank_of(path))}
 
     def joins(path: Path, group: list[Path]) -> bool:
@@ -67,17 +59,13 @@ def jobs(paths: Sequence[Path]) -> list[Job]:
         near = own.world_size == first.world_size and own.begin_ns - first.begin_ns <= NEAR_NS
         return near and own.number not in {ranks[other].number for other in group}
 
-    job_of: dict[Path, Job] = {}
+    job_of = dict[Path, tuple[Path, ...]]()
     for group in grouped(sorted(ranks, key=lambda path: ranks[path].begin_ns), joins):
-        files = sorted(group, key=lambda path: ranks[path].number)
-        own = ranks[files[0]]
-        others = {rank.number for rank in ranks.values() if rank.world_size == own.world_size}
-        job = Job(tuple(files), apart=len(files) == 1 and others != {own.number})
-        job_of |= dict.fromkeys(files, job)
-    return list(dict.fromkeys(job_of.get(path, Job((path,))) for path in paths))
+        job_of |= dict.fromkeys(group, (*sorted(group, key=lambda path: ranks[path].number),))
+    return list(dict.fromkeys(job_of.get(path, (path,)) for path in paths))
 
 
-def named_jobs(files: Sequence[str]) -> dict[str, Job]:
+def named_jobs(files: Sequence[str]) -> dict[str, tuple[Path, ...]]:
     """The captures in some files, by name: of several files the first one's.
 
     Raises ConfigError if two would have one name.
@@ -85,8 +73,8 @@ def named_jobs(files: Sequence[str]) -> dict[str, Job]:
     names = {Path(file): name for file, name in names_of(files).items()}
     found = {}
     for job in jobs([*names]):
-        more = f"-and-{len(job.files) - 1}-more" if job.files[1:] else ""
-        found[names[job.files[0]] + more] = job
+        more = f"-and-{len(job) - 1}-more" if job[1:] else ""
+        found[names[job[0]] + more] = job
     return found
 
 

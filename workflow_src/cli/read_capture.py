@@ -6,10 +6,9 @@ not; or such traces of all ranks of one job.
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from workflow_src.captures.capture import UNREADABLE, Capture, Note, counted
+from workflow_src.captures.capture import UNREADABLE, Capture, Note
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.export_case import exported
 from workflow_src.captures.files import add_limit, within_limit
@@ -37,20 +36,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_limit(parser)
 
 
-def write_capture(
-    given: argparse.Namespace, folder: Path, apart: bool = False, note_problem: bool = False
-) -> None:
+def write_capture(given: argparse.Namespace, folder: Path, note_problem: bool = False) -> None:
     """Write the tables of a capture into a folder, and a step of it.
 
-    given: `capture`, its files, and add_options'. apart: whether traces of other ranks were given,
-    of which nothing shows that they are its job's. Raises TraceError if it can't be read; with
+    given: `capture`, its files, and add_options'. Raises TraceError if it can't be read; with
     note_problem, writes tables that say why instead.
     """
     try:
         files = exported(given.capture, folder)
         with within_limit(argparse.Namespace(**vars(given) | {"capture": files})):
             found = attributed(read_all(files), given.domains, fold=given.fold, step=given.step)
-            found = replace(found, notes=found.notes + counted({"apart": int(apart)}))
             tables = tables_of(found, given.step_ms and given.step_ms * NS_PER_MS)
             step = timeline(found)
     except TraceError as error:
@@ -70,14 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     several = "the capture; several files: traces of one job's ranks"
     parser.add_argument("--capture", type=Path, nargs="+", required=True, help=several)
     add_options(parser)
-    apart = "note that nothing shows whose job's rank it is, of several that were given"
-    parser.add_argument("--apart", action="store_true", help=apart)
     problem = "write why it can't be read, and don't fail"
     parser.add_argument("--note-problem", action="store_true", help=problem)
     parser.add_argument("--output", type=new_folder, required=True, help="the folder")
     given = parser.parse_args(arguments)
     with one_sentence():
-        write_capture(given, given.output, given.apart, given.note_problem)
+        write_capture(given, given.output, given.note_problem)
 
 
 if __name__ == "__main__":

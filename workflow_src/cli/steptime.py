@@ -66,12 +66,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def report(given: argparse.Namespace, files: Sequence[Path], folder: Path, apart: bool) -> None:
+def report(given: argparse.Namespace, files: Sequence[Path], folder: Path) -> None:
     """Read a capture into a folder, with its report, and print what is said first. Raises
     TraceError if it can't be read."""
     if sys.stderr.isatty():
         print(f"reading {files[0]} ...", file=sys.stderr)
-    write_capture(argparse.Namespace(**vars(given) | {"capture": files}), folder, apart)
+    write_capture(argparse.Namespace(**vars(given) | {"capture": files}), folder)
     page = folder / "report.html"
     (capture,) = write_report([folder], page, TEMPLATES)
     print(screen(first_said(capture, TEMPLATES)), f"More: {page}\n", sep="\n\n", flush=True)
@@ -80,9 +80,9 @@ def report(given: argparse.Namespace, files: Sequence[Path], folder: Path, apart
 def report_each(given: argparse.Namespace) -> int:
     """Report each capture; gives the exit status."""
     status = 0
-    for name, job in named_jobs([*map(str, given.capture)]).items():
+    for name, files in named_jobs([*map(str, given.capture)]).items():
         try:
-            report(given, job.files, given.output / name, job.apart)
+            report(given, files, given.output / name)
         except TraceError as error:
             print(error, file=sys.stderr)
             status = 1
@@ -95,7 +95,7 @@ def compare(given: argparse.Namespace) -> int:
     names = names_of([str(files[0]) for files in sides])
     folders = [given.output / names[str(files[0])] for files in sides]
     for files, folder in zip(sides, folders, strict=True):
-        report(given, files, folder, apart=False)
+        report(given, files, folder)
     output = folders[0] / f"against-{folders[1].name}"
     print(f"A is {folders[1].name}, B is {folders[0].name}.")
     status = compare_captures.write_comparison(folders[1], folders[0], TEMPLATES, output)

@@ -27,12 +27,10 @@ UNREADABLE = "unreadable"
 class Captures:
     """The captures that are reported instead of a suite, if any.
 
-    files: of each; several are traces of ranks of one job. apart: captures that may be of another
-    one's job, without evidence.
+    files: of each; several are traces of ranks of one job.
     """
 
     files: Mapping[str, tuple[str, ...]]
-    apart: frozenset[str]
     settings: Mapping[str, Any]
 
     @property
@@ -44,10 +42,6 @@ class Captures:
         given += [f"--{name}={number:g}" for name, number in numbers.items() if number]
         domains = told("capture_domains")
         return shlex.join(given + ([f"--domains={','.join(domains)}"] if domains else []))
-
-    def own_options(self, wildcards: Wildcards) -> str:
-        """The argument of one that is apart."""
-        return "--apart" if wildcards.capture in self.apart else ""
 
     def _files(self, wildcards: Wildcards) -> tuple[str, ...]:
         return self.files[known("captures", wildcards.capture, self.files)]
@@ -97,7 +91,5 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     if odd := next((file for file in files if ODD.search(file)), ""):
         why = "a name with {, }, < or >, or that isn't UTF-8; rename it"
         raise ConfigError(f"captures: {printable(odd)}: {why}")
-    jobs = named_jobs(list(files))
-    named = {name: tuple(map(str, job.files)) for name, job in jobs.items()}
-    apart = frozenset(name for name, job in jobs.items() if job.apart)
-    return Captures(named, apart, settings)
+    jobs = named_jobs(list(files)).items()
+    return Captures({name: tuple(map(str, job)) for name, job in jobs}, settings)

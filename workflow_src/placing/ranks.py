@@ -99,7 +99,7 @@ def read_all(paths: Sequence[Path]) -> Capture:
             f"{names}: these aren't traces of torch.profiler of one job's ranks, of which each "
             "names another rank, and which begin within 10 s of each other"
         )
-    ranks = {rank: path for path in found[0].files if (rank := rank_of(path))}
+    ranks = {rank: path for path in found[0] if (rank := rank_of(path))}
     return _joined({rank: read(path) for rank, path in ranks.items()})
 
 
