@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE
+from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, TWICE
 from workflow_src.captures.capture import UNKNOWN as NO_LAUNCH
 from workflow_src.captures.rows import spans
 from workflow_src.common.csv_rows import csv_rows
@@ -84,7 +84,6 @@ def recorded(found: Attributed) -> dict[str, Line]:
     return {
         "dropped": _count(made.dropped),
         "unread": noted(*UNREAD),
-        "reused": noted(REUSED_NUMBERS),
         "overlapping": noted("overlapping"),
         "unanswered": _share(made.unanswered, made.launches),
         "unlaunched": _share(int(lost.sum()), len(lost)),
