@@ -47,7 +47,7 @@ STEP_OF = {
         ("channels_first-device.sqlite.gz", 6.7414, "step/forward/stage*", 0.27),
         ("waits_in_hooks-device.sqlite.gz", 10.306, "step/backward", 1.38),
         ("loader_in_the_process-device.json.gz", 18.6808, "step/data", 11.68),
-        ("parsing_thread-host.sqlite.gz", 18.9865, "train_step", 6.07),
+        ("parsing_thread-host.sqlite.gz", 18.9865, "train_step", 6.08),
         ("unique_ids-host.json.gz", 8.7897, "fit_batch/embeddings", 3.76),
         ("average_one_by_one-host.json.gz", 12.1366, "train/after_step", 1.68),
         ("new_shapes-device.sqlite.gz", 65.562, "batch *", 9.02),
