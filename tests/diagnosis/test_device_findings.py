@@ -19,7 +19,6 @@ AT, CUTLASS = "void at::native::", "cutlass_80_"
 FPROP = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8"
 CONV = FPROP.replace("f32f32_f32f32", "f32f32_tf32f32")
 CONV_16 = FPROP.replace("f32f32_f32f32", "bf16bf16_bf16f32")
-WGRAD, WGRAD_16 = (name.replace("fprop", "wgrad_indexed") for name in (CONV, CONV_16))
 UNALIGNED = "cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1"
 TO_DOUBLE = f"{AT}unrolled_elementwise_kernel<direct_copy_kernel_cuda lambda(double)>"
 GROUPS = f"{AT}elementwise_kernel<128, 2, GroupNormKernelImplInternal<float> lambda>"
@@ -39,7 +38,6 @@ NAMES = {
     "CAST": f"{AT}vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda>",
     "TO_DOUBLE": TO_DOUBLE,
     "FROM_DOUBLE": TO_DOUBLE.replace("double", "c10::Half"),
-    "COPY": f"{AT}elementwise_kernel<128, 4, direct_copy_kernel_cuda>",
     "SUM": f"{AT}reduce_kernel<512, 1, at::native::ReduceOp<float, sum>>",
     "SOFTMAX": f"{AT}softmax_warp_forward<float, float, float, 10, false, false>",
     "ISNEGINF": "vectorized_elementwise_kernel<4, isneginf_kernel_impl>",
@@ -48,8 +46,6 @@ NAMES = {
     "FPROP": FPROP,
     "CONV": CONV,
     "CONV_16": CONV_16,
-    "WGRAD": WGRAD,
-    "WGRAD_16": WGRAD_16,
     "MOMENTS": f"{AT}RowwiseMomentsCUDAKernel<float>",
     "GROUPS": GROUPS,
     "GROUPS_BACKWARD": GROUPS.replace("NormKernel", "NormBackwardKernel"),
@@ -73,8 +69,6 @@ CHAIN = "MUL 30, MUL 40, TANH 50, MUL 30, MUL 60, TANH 20"
 GUARDED = "SIMT 300, SOFTMAX 30, ISNEGINF 10, ALL 10, MUL 10, SIMT 300"
 """Attention by torch's math backend."""
 
-LAYERS = "layer.0: CONV 60; layer.1: CONV_16 20; layer.2: CONV 60; layer.3: CONV_16 20"
-
 FOUND: list[tuple[str, str, Savings]] = [
     # Of 230 us the two longest kernels, 60 and 50, stay.
     ("elementwise_chain", f"mlp: GEMM 99, {CHAIN}, GEMM 99", {"step/mlp": 120}),
@@ -94,27 +88,13 @@ FOUND: list[tuple[str, str, Savings]] = [
     # 70 us between the products go.
     ("attention_written_out", "attention: GEMM 30, MUL 20, SOFTMAX 40, CAST 10, GEMM 30",
      {"step/attention": 70}),
-    # So do copies of heads next to the products, 5 and 6 before and 7 after, but no other kernel.
-    ("attention_written_out", "attention: COPY 5, COPY 6, GEMM 30, SOFTMAX 40, GEMM 30, COPY 7",
-     {"step/attention": 58}),
-    ("attention_written_out", "attention: COPY 5, CAST 6, GEMM 30, SOFTMAX 40, GEMM 30, CAST 7",
-     {"step/attention": 40}),
     ("attention_written_out", "head: GEMM 30, SOFTMAX 40, SUM 10", {}),
     # 150 us at a fifteenth, the others' kind being bf16; at 2 / 15 where none is faster.
     ("float32_products", "head: GEMM 50, SIMT 150, SPLIT 9", {"step/head": 140}),
     ("float32_products", "head: SIMT 150", {"step/head": 130}),
     ("float32_products", "stem: FPROP 150", {"step/stem": 130}),
     ("float32_products", "head: TF32 150, GEMM 50", {}),
-    # Of four layers two are in TF32, and of backward, whose ranges name no layers, two products:
-    # half of 2 x 60 and of 2 x 90 goes, as those in 16 bits may be of other sizes.
-    ("float32_products", f"{LAYERS}; backward: WGRAD 90, WGRAD_16 20, WGRAD 90, WGRAD_16 20",
-     {"step/layer.*": 150}),
-    # Without layers that are alike, too; the wider of two kinds isn't the other's neighbor.
-    ("float32_products", "body: CONV 60 x4, CONV_16 20 x2, TF32 50", {"step/body": 120}),
-    # None beside others: all in TF32; none of their kind in 16 bits; a head's three.
-    ("float32_products", "body: CONV 60 x6", {}),
-    ("float32_products", "body: CONV 60 x6, GEMM 50, WGRAD_16 50", {}),
-    ("float32_products", "head: GEMM 50 x6, TF32 60 x3", {}),
+    ("float32_products", "body: CONV 60 x6, CONV_16 20 x2", {}),
     # 130 us take a 6.5th. SIMT kernels never load more, and convolutions of three channels can't.
     ("unaligned_products", "head: UNALIGNED 130, SIMT 50", {"step/head": 110}),
     ("unaligned_products", "head: TF32 130, UNALIGNED_CONV 50", {}),

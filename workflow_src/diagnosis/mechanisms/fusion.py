@@ -25,7 +25,6 @@ PARAMETERS = 3
 BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
 """Families of kernels between the two products of attention."""
 
-STRIDED = "direct_copy_kernel"
 ALL_MASKED = "and_kernel_cuda"
 """Of torch's math backend after its softmax, from 2.5 on: a row that is masked as a whole becomes 0
 (aten/src/ATen/native/transformers/attention.cpp, _safe_softmax)."""
@@ -106,11 +105,7 @@ def elementwise_chains(subject: Subject) -> Iterator[Finding]:
 
 
 def attention(subject: Subject) -> Iterator[Finding]:
-    """A softmax between two products, with nothing else in between but elementwise kernels.
-
-    Fused attention reads and writes heads in any layout: copies next to a chain of forward are of
-    it as well; of backward's some stay.
-    """
+    """A softmax between two products, with nothing else in between but elementwise kernels."""
     work = in_lanes(subject)
     family, breaks = work["family"], work["breaks"].to_numpy()
     members = family.isin(BETWEEN).to_numpy() | matching(work["name"], ALL_MASKED)
@@ -123,11 +118,6 @@ def attention(subject: Subject) -> Iterator[Finding]:
     chain[begins] = number[np.flatnonzero(begins) + 1]
     chain[ends] = number[np.flatnonzero(ends) - 1]
     chain[~np.isin(chain, np.intersect1d(chain[begins], chain[ends]))] = NOWHERE
-    forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
-    copies = forward & matching(work["name"], STRIDED) & (family == "copy").to_numpy()
-    known = pd.Series(chain, dtype="float64").mask(copies & (chain == NOWHERE))
-    after = known.bfill().replace(NOWHERE, np.nan)
-    chain = np.asarray(known.fillna(after).fillna(known.ffill()).fillna(NOWHERE), dtype=np.int64)
     chains = work.assign(chain=chain)[chain != NOWHERE]
     if len(chains):
         products = chains[chains["family"] == "gemm"]

@@ -41,11 +41,6 @@ FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 
 ALIGNED = r"align[aA]?(\d+)"
 CONVOLUTION = r"fprop|dgrad|wgrad|conv"
-OPERATION = r"(?i)(fprop|dgrad|wgrad)"
-
-HEAD = 3
-"""Products a step of a head or a loss, which many keep in float32: one of forward, two of
-backward."""
 
 BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
 """Products with vectors, which read more than they compute."""
@@ -100,23 +95,16 @@ def _mostly_narrow(products: pd.DataFrame) -> bool:
 def float32_products(subject: Subject) -> Iterator[Finding]:
     """Products, also of convolutions, of float32 numbers.
 
-    In TF32 only those beside others of their kind in 16 bits. They take what 16 bits gain, not the
-    others' time: sizes may differ.
+    They take what faster types gain, not the others' time: sizes may differ.
     """
     products, (tf32, narrow, _) = _products(subject, "gemm", "convolution"), _rates(subject)
     usual = narrow if _mostly_narrow(products) or tf32 == 1 else tf32
-    operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
-    kinds = products["family"].astype(object) + operation.astype(object)
-    wide = products["precision"] == "tf32"
-    wide &= kinds.isin(kinds[products["precision"].isin(NARROW)])
-    wide &= wide.sum() > HEAD * subject.step_count
-    slow = products[wide | (products["precision"] == "fp32")]
-    factor = np.where(wide[slow.index], tf32 / narrow, 1 / usual)
-    if (factor < 1).any():
+    slow = products[products["precision"] == "fp32"]
+    if len(slow) and usual > 1:
         # Forward's ranges name layers, where there are any; backward's often don't.
         layers = slow[slow["path"].str.contains(NUMBER, regex=True)]
         where = main_place(layers if len(layers) else slow)
-        edit = Edit(work=rows_of(slow), factor=factor)
+        edit = Edit(work=rows_of(slow), factor=1 / usual)
         yield found(subject, "float32_products", slow, edit, where=where)
 
 

@@ -83,13 +83,12 @@ def fetched_data(subject: Subject) -> Iterator[Finding]:
     """Data is copied to the host: data_to_host in most steps, blocking_save in few."""
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)
     own, gap = rows_of(subject.own), subject.calls["gap_ns"]
-    usual_ns, launching = int(gap[own].median()), subject.work["call"]
+    usual_ns = int(gap[own].median())
     for _, each in fetched.groupby("path"):
         rare = each["step"].nunique() <= MOST * subject.step_count
         calls, first = calls_of(each), each.groupby("step")["call"].min().to_numpy()
         after = np.append(own, own[-1:])[np.searchsorted(own, each["last"], side="right")]
-        before = np.setdiff1d(own[np.searchsorted(own, first) - 1], launching)
-        around = np.concatenate([before, first, np.setdiff1d(after, calls)]) if rare else after[:0]
+        around = np.concatenate([first, np.setdiff1d(after, calls)]) if rare else after[:0]
         edits = (
             Edit(calls, cost=0, drops=True),
             Edit(np.setdiff1d(calls, first), gap=0),
