@@ -8,10 +8,8 @@ import pandas as pd
 
 from workflow_src.compare.change import Verdict, chosen
 from workflow_src.compare.statistics import (
-    FEWEST_EXTREMES,
     holm,
     interval,
-    interval_of_extremes,
     mann_whitney,
     resampled_ratios,
     smallest_p,
@@ -31,6 +29,7 @@ WIDEST = 0.05
 class Why(StrEnum):
     """Why nothing can be told of a plain time."""
 
+    NONE = "no benchmark beside the tables"
     ONE = "one process"
     FEW = "too few processes"
     HOST = "launch-bound, and the host's speed changed"
@@ -58,11 +57,12 @@ def judged(pairs: pd.DataFrame, threshold: float) -> pd.DataFrame:
     shown = (pairs["doubt"] == "") & (known["p"] < ALPHA)
     slower, faster = shown & (ratio > 1 + threshold), shown & (ratio < 1 / (1 + threshold))
     widest = 1 + max(WIDEST, threshold)
-    few = (known["smallest"] * tested.sum() >= ALPHA) | low.isna()
+    few = known["smallest"] * tested.sum() >= ALPHA
     # Few processes tell enough where the device decides and all of them lie close together.
     least, most = pairs["b_least"] / pairs["a_most"], pairs["b_most"] / pairs["a_least"]
     close = pairs["trusted"] & (least >= 1 / widest) & (most <= widest)
     reasons = {
+        Why.NONE: low.isna(),
         Why.ONE: known["p"].isna(),
         "": few & close,
         Why.FEW: few,
@@ -76,24 +76,16 @@ def judged(pairs: pd.DataFrame, threshold: float) -> pd.DataFrame:
 
 
 def _evidence(case: str, row: Any) -> tuple[float, float, float, float]:
-    """An interval, p, and the smallest p that so many processes can give: of raw samples, or of the
-    fastest and the slowest process alone."""
-    several = min(row.a_processes, row.b_processes) > 1
-    smallest = smallest_p(int(row.a_processes), int(row.b_processes)) if several else 1.0
-    if row.a_samples and row.b_samples:
-        low, high = interval(resampled_ratios(row.a_samples, row.b_samples, case))
-        p = mann_whitney(row.a_samples, row.b_samples) if several else math.nan
-        return low, high, p, smallest
-    if not several:
+    """An interval, p, and the smallest p that so many processes can give."""
+    if not (row.a_samples and row.b_samples):
         return math.nan, math.nan, math.nan, 1.0
-    ours, theirs = (row.a_least, row.a_most), (row.b_least, row.b_most)
-    ends = interval_of_extremes(ours, theirs, int(row.a_processes), int(row.b_processes))
-    disjoint = row.b_least > row.a_most or row.a_least > row.b_most
-    return *(ends or (math.nan, math.nan)), smallest if disjoint else 1.0, smallest
+    low, high = interval(resampled_ratios(row.a_samples, row.b_samples, case))
+    if min(row.a_processes, row.b_processes) == 1:
+        return low, high, math.nan, 1.0
+    p = mann_whitney(row.a_samples, row.b_samples)
+    return low, high, p, smallest_p(int(row.a_processes), int(row.b_processes))
 
 
 def fewest_processes(tests: int) -> int:
-    """How many processes each run needs, if both have as many, for any of `tests` to be shown, also
-    where only the fastest and the slowest process are published."""
-    raw = next(n for n in range(2, 1000) if smallest_p(n, n) * tests < ALPHA)
-    return max(raw, FEWEST_EXTREMES)
+    """How many processes each run needs, if both have as many, for any of `tests` to be shown."""
+    return next(n for n in range(2, 1000) if smallest_p(n, n) * tests < ALPHA)

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-Interval = tuple[float, float]
 
 RESAMPLES = 5000
 LEVEL = 0.99
@@ -67,25 +66,7 @@ def _medians(samples: Sequence[float], name: str) -> Floats:
     return medians
 
 
-def interval(values: npt.ArrayLike) -> Interval:
+def interval(values: npt.ArrayLike) -> tuple[float, float]:
     """The central LEVEL of resampled values."""
     low, high = np.quantile(np.asarray(values), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
-
-
-def interval_of_extremes(
-    a: Interval, b: Interval, a_processes: int, b_processes: int
-) -> Interval | None:
-    """An interval of the ratio b / a from the least and greatest medians of the processes alone.
-
-    With probability 1 - 2 ** (1 - n) a distribution's median lies between the extremes of n
-    samples. None where that leaves less than LEVEL for both runs together.
-    """
-    confidence = 1 - 2.0 ** (1 - a_processes) - 2.0 ** (1 - b_processes)
-    if confidence < LEVEL or not all(map(math.isfinite, (*a, *b))):
-        return None
-    return b[0] / a[1], b[1] / a[0]
-
-
-FEWEST_EXTREMES = next(n for n in range(2, 100) if interval_of_extremes((1, 1), (1, 1), n, n))
-"""The fewest processes of each run for such an interval."""

@@ -11,7 +11,7 @@ from workflow_src.compare.change import Kind, Verdict, apart, beside, chosen, sp
 from workflow_src.compare.machines import doubts
 from workflow_src.compare.plain import Why, judged
 from workflow_src.compare.runs import PLACE, SAMPLES, Measured
-from workflow_src.paper.number import NAN, Number, lift
+from workflow_src.paper.number import NAN, Number
 from workflow_src.paper.run import ordered
 
 NOT_PLANNED = "not planned"
@@ -50,28 +50,26 @@ def changes(a: Measured, b: Measured, cases: pd.Index, threshold: float) -> pd.D
 
 
 def _plain(run: Measured) -> pd.DataFrame:
-    """SAMPLES of each phase that was timed, raw where they are there."""
+    """SAMPLES of each phase that was timed; of tables alone the median, and how many processes."""
     rows = run.tables["timings"]
     rows = rows[rows["status"] == "ok"]
-    found = _sampled(run.plain, rows, "median_ms", "fastest_ms", "slowest_ms", "processes")
-    # Older tables lack `processes`: all were measured in one.
-    found["processes"] = found["processes"].fillna(1)
-    raw = run.plain.reindex(found.index)
-    samples = raw["samples"].map(lambda each: each if isinstance(each, tuple) else ())
-    said = np.where(raw["ms"].notna(), "median of the processes' medians", "median_ms")
+    found = _sampled(run.plain, rows)
+    said = np.where(found["ms"].notna(), "median of the processes' medians", "median_ms")
+    known = found["ms"].fillna(rows["median_ms"].set_axis(found.index))
     made: list[Any] = [
         Number(ms, "ms", frozenset([line]), text) if ms > 0 else NAN
-        for ms, line, text in zip(found["ms"], rows.index, said, strict=True)
+        for ms, line, text in zip(known, rows.index, said, strict=True)
     ]
-    found["ms"] = made
-    return found.assign(samples=samples)[found["ms"].notna()]
+    processes = found["processes"].fillna(rows["processes"].set_axis(found.index))
+    samples = found["samples"].map(lambda each: each if isinstance(each, tuple) else ())
+    found = found.assign(ms=made, processes=processes, samples=samples)
+    return found[found["ms"].notna()]
 
 
-def _sampled(raw: pd.DataFrame, rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """The first of SAMPLES of rows of timings.csv, raw where they are there, else from columns."""
-    keys, names = pd.MultiIndex.from_frame(rows[PLACE]), [*SAMPLES[: len(columns)]]
-    known = rows[[*columns]].set_axis(keys).set_axis(names, axis=1)
-    return raw.reindex(keys)[names].astype(float).combine_first(known).reindex(keys)
+def _sampled(raw: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """What benchmarks tell of rows of timings.csv."""
+    found = raw.reindex(pd.MultiIndex.from_frame(rows[PLACE]))
+    return found.astype(dict.fromkeys(SAMPLES[:4], float))
 
 
 def _device(run: Measured) -> pd.DataFrame:
@@ -82,12 +80,14 @@ def _device(run: Measured) -> pd.DataFrame:
 
 
 def _replay(run: Measured) -> pd.DataFrame:
-    """The replay of each phase, over processes; from tables alone its least and most are the 20th
-    and 80th percentile."""
-    rows, columns = run.tables["timings"], ("median", "p20", "p80")
-    found = _sampled(run.replays, rows, *(f"replayed_{name}_ms" for name in columns))
-    found["ms"] = lift(found["ms"].set_axis(rows.index).rename("replayed_median_ms")).to_numpy()
-    return found[found["least"] > 0]
+    """The replay of each phase, over processes; none of tables alone."""
+    rows = run.tables["timings"]
+    found = _sampled(run.replays, rows)
+    read = zip(found["ms"], rows.index, strict=True)
+    made: list[Any] = [
+        Number(ms, "ms", frozenset([line]), "replayed_median_ms") for ms, line in read
+    ]
+    return found.assign(ms=made)[found["least"] > 0]
 
 
 def decisive(times: pd.DataFrame) -> pd.DataFrame:
