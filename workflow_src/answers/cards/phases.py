@@ -1,22 +1,14 @@
 """All that the questions ask of each phase of each case."""
 
-from math import inf
-
 import pandas as pd
 
 from workflow_src.answers import facts
 from workflow_src.answers.energy import energy
 from workflow_src.answers.facts import KEY
 from workflow_src.common.datasheets import peak_tflop_per_s
-from workflow_src.common.units import GIB
 from workflow_src.common.words import STATES
-from workflow_src.paper.number import NAN, Number, Numbers, added, each, named, over, to
+from workflow_src.paper.number import NAN, Number, Numbers, added, named, over, to
 from workflow_src.paper.run import Run, keyed
-
-SOLD_GB = (16, 24, 40, 80, 141, 192)
-"""GPUs' memory as sold, at 10^9 bytes a GB; what they have beyond is left to the CUDA context and
-what the allocator can't use."""
-
 
 OTHER_IDLE = ("synchronization", "tail", "profiler", "unexplained")
 
@@ -27,7 +19,7 @@ PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 def phases(run: Run) -> pd.DataFrame:
     """A row per case and phase."""
     found = times(run)
-    found = found.assign(gpu_gb=each(found["memory"], holder)).join(idle(run, found))
+    found = found.join(idle(run, found))
     return found.join(energy(run).reindex(found.index)).join(speed(run, found))
 
 
@@ -60,13 +52,6 @@ def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     frame = frame.where((found["device"] != "cpu") & frame["unexplained"].notna())
     waits = {"idle_launch": frame["launch"], "idle_queued": frame["queued"]}
     return pd.DataFrame(waits | {"idle_other": added(frame[[*OTHER_IDLE]])}, dtype=object)
-
-
-def holder(peak: Number) -> object:
-    """The least GPU that holds a peak."""
-    size = next((gb for gb in SOLD_GB if peak.value * GIB <= gb * 10**9), inf)
-    formula = "the least size sold that holds it"
-    return Number(size, "count", peak.rows, formula) if size < inf else "none sold"
 
 
 def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
