@@ -200,13 +200,6 @@ def led(names: pd.Series, leads: Numbers) -> pd.Series:
     return pd.Series([(name, ", ", number) for name, number in pairs], names.index, dtype=object)
 
 
-def twins(run: Run, rows: pd.DataFrame, chosen: str) -> pd.DataFrame:
-    """The rows of a case and of those that differ from it in precision alone."""
-    same = run.cases.drop(columns=["precision", "label"])
-    same = same[(same == same.reindex([chosen]).iloc[0]).all(axis=1)]
-    return rows[rows["case"].isin(same.index)]
-
-
 def shown_of_all(run: Run, cases: pd.DataFrame, known: pd.DataFrame, column: str) -> Facts:
     """A column of all cases as matrices, the rows in which it is `known`, how many disturbed."""
     cells = cases[column].where(cases[column].notna(), cases["state"].map(STATES))

@@ -7,24 +7,21 @@ optimizer's from there to the whole step.
 import pandas as pd
 
 from workflow_src.answers.ceilings import memory, memory_bound
-from workflow_src.answers.components import in_model_order
 from workflow_src.answers.drawn import bars
 from workflow_src.answers.facts import (
     PRODUCTS,
     captured,
-    components_of,
     example,
     kernels,
     main,
     product_share,
     shown_of_all,
-    twins,
 )
-from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
+from workflow_src.common.thresholds import MOSTLY, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import OPTIMIZERS, PHASES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import Numbers, count, holds, named, of, over, to
-from workflow_src.paper.run import Quantities, Run, medians, ordered, wide
+from workflow_src.paper.run import Quantities, Run, medians, wide
 from workflow_src.paper.written import Facts
 
 BEFORE, AFTER = "forward", "train_step"
@@ -72,9 +69,7 @@ def facts(run: Run) -> Facts:
         "adamw": bool(both["optimizer"].isin([*OPTIMIZERS]).any()),
         "optimizer": " or ".join(names.unique()),
         "summary": summary(both, falling, bound),
-        "gradients": gradients(run),
         "example": cases.loc[chosen] if chosen else None,
-        "parts": parts(run, chosen),
         "figure": figure(run),
         "opening": medians(both, opened),
     }
@@ -166,35 +161,6 @@ def summary(both: pd.DataFrame, falls: Numbers, bound: Numbers) -> pd.DataFrame:
         "device time, backward / forward": both["all_times"],
     }
     return medians(both, rows)
-
-
-def parts(run: Run, chosen: str) -> pd.DataFrame:
-    """Time and products' share of the parts of a case's step, and of its twins'."""
-    rows = twins(run, step_rows(run), chosen)
-    rows = pd.concat([rows, rows.assign(part="whole step")])
-    by = ["precision", "part"]
-    made = {"ms": over(rows, by, "ms"), "products": product_share(rows, by)}
-    return ordered(pd.DataFrame(made).reset_index(), "part", [*PARTS, "elsewhere", "whole step"])
-
-
-def gradients(run: Run) -> pd.DataFrame:
-    """By precision and component its gradients' median share of all gradients' device time, and
-    what of it is besides products."""
-    rows = run.of_phase("operators", "forward_backward")
-    rows = rows[rows["forward_operator"] != ""]
-    rows = rows.assign(component=components_of(run, rows), ms=rows["busy_ms_per_step"])
-    whole = over(rows, "case", "ms")
-    others = rows.assign(ms=rows["ms"].where(~rows["family"].isin(PRODUCTS), 0.0))
-    made = {}
-    for name, mine in (("share", rows), ("besides", others)):
-        ms = over(mine, ["case", "component"], "ms").rename("ms").reset_index()
-        ms["ms"] = to(ms["ms"] / ms["case"].map(whole), "share")
-        ms["precision"] = ms["case"].map(run.cases["precision"])
-        made[name] = over(ms, ["precision", "component"], "ms", "median")
-    found = pd.DataFrame(made, dtype=object).reset_index()
-    most = found.groupby("component")["share"].transform(lambda cells: cells.astype(float).max())
-    found = found[most.astype(float) >= LEAST_SHARE_SHOWN]
-    return ordered(found, "component", in_model_order(found["component"]))
 
 
 def figure(run: Run) -> Plot:

@@ -19,7 +19,7 @@ from workflow_src.answers.facts import (
 from workflow_src.common.operators import COPY
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITHIN
 from workflow_src.paper.number import Numbers, holds, named, of, over, to
-from workflow_src.paper.run import AXES, Quantities, Run, first, medians, ordered, wide
+from workflow_src.paper.run import AXES, Quantities, Run, first, medians, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import CASTS, changes_type
 
@@ -62,9 +62,7 @@ def facts(run: Run) -> Facts:
         "components": components.assign(remedy=components[""].map(REMEDIES)),
         "kinds": by_precision(known, kinds),
         "growth": growth(known),
-        "worked": worked(rows[rows["case"] == chosen]),
-        "besides": in_order(parts),
-        "with_products": in_order(shares_of(rows, "component", whole)),
+        "besides": parts[in_model_order(map(str, parts))].rename_axis("case").reset_index(),
         "figure": bars(run, drawn, {FORWARD: "{}"}, NOTHING, 3),
         "opening": medians(known, opened),
     }
@@ -173,20 +171,6 @@ def growth(known: pd.DataFrame) -> pd.DataFrame:
     by, found = ["precision", "contexts"], found.reset_index()
     made = {name: over(found, by, name, "median") for name in GROWING}
     return pd.DataFrame({**made, "rises": over(found, by, "rises", "count")}).reset_index()
-
-
-def worked(rows: pd.DataFrame) -> pd.DataFrame:
-    """The kernels of one case by component and kind."""
-    by, about = ["component", "what"], {"calls_per_step": "count", "ms": "ms"}
-    made = {name: over(rows, by, name, unit=unit) for name, unit in about.items()}
-    found = pd.DataFrame(made, dtype=object).reset_index()
-    found = found.assign(share=to(found["ms"] / of(found["ms"], "sum"), "share"))
-    return ordered(found, "component", in_model_order(found["component"]))
-
-
-def in_order(shares: pd.DataFrame) -> pd.DataFrame:
-    """Shares with components in the model's order."""
-    return shares[in_model_order(map(str, shares))].rename_axis("case").reset_index()
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ from workflow_src.answers.facts import (
     in_first,
     kernels,
     main,
-    placed,
     shown_of_all,
-    twins,
 )
 from workflow_src.answers.softmax.roles import ROLES, forward_operators, sizes, with_roles
 from workflow_src.common.case import ATTENTIONS, COMPILED
@@ -24,24 +22,10 @@ from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, count, is_number, named, of, over, to
-from workflow_src.paper.run import Quantities, Run, medians, ordered, wide
+from workflow_src.paper.run import Quantities, Run, medians, wide
 from workflow_src.paper.written import Facts
-from workflow_src.placing.kernel_words import TO_FP32
 
 UNKNOWN = "softmax and attention's matrix products were not measured apart"
-
-STEPS = {
-    "maximum": "maximum",
-    "subtraction": "subtraction",
-    "addition or subtraction": "subtraction",
-    TO_FP32: TO_FP32,
-    "copy": "copy or cast",
-    "exponential": "exponential",
-    "sum": "sum",
-    "division": "division",
-    "softmax": "softmax in one",
-}
-"""Softmax's steps by what its kernels do, in order."""
 
 
 def facts(run: Run) -> Facts:
@@ -67,7 +51,6 @@ def facts(run: Run) -> Facts:
         "of_memory": of(mine["of_memory"], "median"),
         "summary": summary(run, mine, bound),
         "example": mine.loc[chosen] if chosen else None,
-        "steps": steps(run, chosen),
         "figure": Plot(panels, UNKNOWN, "softmax's time / (QKᵀ + AV)"),
         "opening": medians(mine, opened),
     }
@@ -183,17 +166,6 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         f"QKᵀ + AV's time / that in {first}": mine["products"] / base["products"],
     }
     return medians(mine, rows)
-
-
-def steps(run: Run, chosen: str) -> pd.DataFrame:
-    """What each step of softmax takes in a case, and in its twins."""
-    rows = with_roles(placed(run, twins(run, kernels(run, "forward"), chosen)))
-    rows = rows[rows["role"] == "softmax"]
-    rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))
-    found = over(rows, ["precision", "step"], "ms").reset_index(name="ms")
-    whole = over(rows, "precision", "ms")
-    found["share"] = to(found["ms"] / found["precision"].map(whole), "share")
-    return ordered(found, "step", STEPS.values())
 
 
 if __name__ == "__main__":
