@@ -163,12 +163,9 @@ class LiveTensors(TorchDispatchMode):
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
 
 
-def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[int, Row], Tensor]:
-    """The storages that autograd saves of `run`, by address, without those of `there`; its result.
-
-    Of each its bytes, and shape, type and line of code of the first tensor in it. The result's
-    graph can't be run backward.
-    """
+def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> dict[int, Row]:
+    """The storages that autograd saves of `run`, by address, without those of `there`: of each its
+    bytes, and shape, type and line of code of the first tensor in it."""
     found: dict[int, Row] = {}
     kept: list[UntypedStorage] = []
     before = {tensor.untyped_storage().data_ptr() for tensor in there}
@@ -186,14 +183,13 @@ def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[i
         }
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
-        out = run()
-    return found, out
+        run()
+    return found
 
 
 def kept_mib(forward: Callable[[], Tensor]) -> float:
     """Memory (MiB) that autograd keeps of a forward pass, inputs included."""
-    found, _ = saved_by(forward, ())
-    return float(sum(each["bytes"] for each in found.values())) / MIB
+    return float(sum(each["bytes"] for each in saved_by(forward, ()).values())) / MIB
 
 
 def storage_bytes(tensors: Iterable[Tensor]) -> int:

@@ -114,11 +114,6 @@ def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
     )
 
 
-def block_gradient_bytes(case: Case) -> int:
-    """Bytes of the gradients of a block's weights and gains, in float32."""
-    return sum(each.gradients for each in sublayers(case))
-
-
 def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
     """Predicted peak bytes of a training step with AdamW written out.
 

@@ -17,7 +17,6 @@ from workflow_src.model.saved_tensors import (
     stream_bytes,
     total_bytes,
 )
-from workflow_src.model.step_memory import block_gradient_bytes
 from workflow_src.studies.memory import timeline
 from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.study import Point, Row
@@ -59,22 +58,18 @@ def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
 
 
 def _record(case: Case, row: Row) -> list[Row]:
-    """Rows of a recorded phase: segments, largest allocations, streams, and blocks' gradients."""
+    """Rows of a recorded phase: segments, largest allocations, streams."""
     names = ("size", "context", "batch", "precision", "phase", "status", "reason")
     about = {name: row[name] for name in names}
     places = timeline.stretches(row)
     found = timeline.allocations(row, places)
-    size, blocks = stream_bytes(case), timeline.gradient_bytes(found) / MIB
+    size = stream_bytes(case)
     like = {"predicted_mib": size / MIB, "calls": int((found["size"] == size).sum())}
     rows = {
         "segment": timeline.segments(places, timeline.live(row, places, found)),
         "allocation": timeline.largest_allocations(found, places["step"].iloc[-1]),
         "stream": [like],
-        "gradients": [
-            {"predicted_mib": block_gradient_bytes(case) / MIB, "calls": len(blocks)}
-            | {"least_mib": blocks.min(), "most_mib": blocks.max()}
-        ] * bool(len(blocks)),
-    }  # fmt: skip
+    }
     return [about | {"measurement": name} | each for name, every in rows.items() for each in every]
 
 
@@ -84,30 +79,14 @@ def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
     like = {name: row[name] for name in ("precision", "heads", "compiled")}
     like["measurement"] = "saved_tensor"
     mine = [each for each in rows if like.items() <= each.items()]
-    made = [row | _saves(case, row, tensors)]
+    saves = {"predicted_mib": total_bytes(tensors) / MIB}
+    if row["status"] == "ok":
+        saves["saved_mib"] = row["saved_bytes"] / MIB
+    made = [row | saves]
     for rank, each in enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1):
         about = {"rank": rank, "mib": each["bytes"] / MIB}
         made.append(each | about | {"share": each["bytes"] / row["saved_bytes"]})
     return made
-
-
-def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:
-    """What a block saves by formula and by hooks (MiB), and how much the allocator's memory grew.
-
-    Of what is saved, the block's input was there before; what is new besides is its output, as
-    large as the input unless a copy of it is saved too.
-    """
-    known = {
-        "predicted_mib": total_bytes(tensors) / MIB,
-        "gradients_predicted_mib": block_gradient_bytes(case) / MIB,
-    }
-    if row["status"] != "ok":
-        return known
-    known |= {"saved_mib": row["saved_bytes"] / MIB, "gradients_mib": row["gradient_bytes"] / MIB}
-    if row["allocated_bytes"] is not None:
-        output = 0 if row["output_saved"] else row["stream_bytes"]
-        known["allocated_mib"] = (row["allocated_bytes"] + row["stream_bytes"] - output) / MIB
-    return known
 
 
 def _named(rows: Sequence[Row], tensors: Sequence[SavedTensor]) -> list[Row]:

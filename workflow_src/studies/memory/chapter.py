@@ -21,9 +21,6 @@ KINDS = {kind: kind for kind in timeline.KINDS} | {"state": "optimizer state"}
 
 RECORD = ["size", "context", "precision", "phase"]
 
-SIZES = {"stream": "a residual stream", "gradients": "gradients of a block"}
-"""What is as large as the model's shape says."""
-
 PARTS, MOST = ("forward", "backward"), 3
 """Parts of a step that the figure names, and how many records it shows."""
 
@@ -31,9 +28,9 @@ PARTS, MOST = ("forward", "backward"), 3
 def facts(run: Run) -> Facts:
     """What the study's table says."""
     table = worded(load(run, "memory"))
-    peaks, saves, segments, allocations, tensors = (
+    peaks, saves, segments, allocations, streams, tensors = (
         table[table["measurement"] == name]
-        for name in ("peak", "block_saves", "segment", "allocation", "saved_tensor")
+        for name in ("peak", "block_saves", "segment", "allocation", "stream", "saved_tensor")
     )
     peaks = beside(peaks)
     off, fits = of(peaks["off"], "max"), of(peaks["right"], "count")
@@ -49,7 +46,7 @@ def facts(run: Run) -> Facts:
         "peaks": peaks,
         "near": peaks[peaks["near"]],
         "stages": stages(segments),
-        "sizes": table[table["what"].notna()],
+        "streams": streams[streams["phase"] == PHASES["forward"]],
         "allocations": allocations,
         "saves": saves.assign(saved=or_state(saves["saved_mib"], saves)),
         "tensors": tensors,
@@ -60,13 +57,10 @@ def facts(run: Run) -> Facts:
 
 
 def worded(table: pd.DataFrame) -> pd.DataFrame:
-    """With words for what was recorded, what has a size, components, and executions."""
-    first = {"stream": "forward", "gradients": "train_step"}
-    is_first = table["phase"] == table["measurement"].map(first)
+    """With words for what was recorded, components, and executions."""
     return table.assign(
         component=table["component"].replace(COMPONENTS),
         phase=table["phase"].replace(PHASES),
-        what=table["measurement"].map(SIZES).where(is_first),
         kind=table["kind"].replace(KINDS),
         run=table["compiled"].map({True: "compiled", False: "operation by operation"}),
         named="",

@@ -1,6 +1,5 @@
-"""What one block saves for its backward pass: by autograd's hooks, and by the allocator."""
+"""What one block saves for its backward pass: by autograd's hooks."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -24,12 +23,8 @@ def block_of(case: Case) -> tuple[Block, Tensor]:
 
 
 def saved_rows(case: Case, compiled: bool) -> Row:
-    """A row for several: `block_saves` with totals in bytes, and `saved_tensor` for each storage.
-
-    allocated_bytes: by how much the CUDA allocator's memory grew over the block's forward pass,
-    None on a CPU; stream_bytes: the size of the input, which is saved but was there before, and of
-    the output, which is new but isn't saved. Raises UnavailableError if nothing is compiled.
-    """
+    """A row for several: `block_saves` with the total in bytes, and `saved_tensor` for each
+    storage. Raises UnavailableError if nothing is compiled."""
     if compiled:
         with refusing():
             torch.compile(torch.sin)(torch.ones(1, device=case.device))
@@ -42,27 +37,8 @@ def saved_rows(case: Case, compiled: bool) -> Row:
             return made
 
     forward()
-    allocated = _grown(forward) if case.device == "cuda" else None
-    found, out = saved_by(forward, [*block.parameters(), *block.buffers()])
-    gradients = torch.autograd.grad(forward().sum(), list(block.parameters()))
-    total: Row = {
-        "measurement": "block_saves",
-        "saved_bytes": sum(each["bytes"] for each in found.values()),
-        "allocated_bytes": allocated,
-        "stream_bytes": stream.untyped_storage().nbytes(),
-        "output_saved": out.untyped_storage().data_ptr() in found,
-        "gradient_bytes": sum(each.untyped_storage().nbytes() for each in gradients),
-    }
+    found = saved_by(forward, [*block.parameters(), *block.buffers()])
+    saved_bytes = sum(each["bytes"] for each in found.values())
+    total: Row = {"measurement": "block_saves", "saved_bytes": saved_bytes}
     largest = sorted(found.values(), key=lambda each: -each["bytes"])
     return {"several": [total, *({"measurement": "saved_tensor"} | each for each in largest)]}
-
-
-def _grown(forward: Callable[[], Tensor]) -> int:
-    """Bytes by which the CUDA allocator's memory has grown after a forward pass."""
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    out = forward()
-    torch.cuda.synchronize()
-    grown = torch.cuda.memory_allocated() - before
-    del out
-    return grown

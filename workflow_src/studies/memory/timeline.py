@@ -93,9 +93,3 @@ def largest_allocations(found: pd.DataFrame, step: str) -> list[Row]:
     ranked = counted.sort_values("size", ascending=False, kind="stable")[:LARGEST]
     ranked = ranked.assign(mib=ranked.pop("size") / MIB, rank=range(1, len(ranked) + 1))
     return ranked.to_dict("records")  # type: ignore[return-value]
-
-
-def gradient_bytes(found: pd.DataFrame) -> pd.Series:
-    """By block, of the first step's backward pass."""
-    mine = found[(found["kind"] == "gradients") & (found["step"] == "step 1")]
-    return mine[mine["block"].str.startswith("block")].groupby("block")["size"].sum()
