@@ -41,7 +41,15 @@ def unread(category: str) -> list[Any]:
     return [event("cpu_op", "aten::mm", 0, 10), work]
 
 
-BEGIN, END = (event("user_annotation", "a", at, None, ph=ph) for ph, at in (("B", 1), ("E", 9)))
+def apart(*marks: str) -> list[Any]:
+    """Beginnings and ends of ranges, each a phase, a name, a time and maybe a thread; and work."""
+    rows = [[*mark.split(" "), "1"] for mark in marks]
+    return launched(1, 5) + [
+        event("user_annotation", name or None, int(at), None, ph=phase, tid=int(tid))
+        for phase, name, at, tid, *_ in rows
+    ]
+
+
 LATER = 10**15
 OTHERS = [event("user_annotation", "step", 0, 100, pid=2), *launched(3, 5, pid=2)[:1]]
 OF_2021 = [e | {"cat": c} for e, c in zip(launched(1, 5), ("Runtime", "Kernel"), strict=True)]
@@ -56,7 +64,16 @@ CASES = [
     # Half a character, as of a name that was cut.
     ([event("user_annotation", "a\ud800", 1, 9), *launched(1, 5, name="\udc00")],
      {"step": 0, "step/a?": 1_000}, 0, {}),
-    ([BEGIN, END, *launched(1, 5)], {"step": 1_000}, 0, {"bad events": 2}),
+    # Ranges that begin and end apart: by thread, by time, and never.
+    (apart("B a 1", "B b 2", "E b 8", "E a 9"), {"step": 0, "step/a": 0, "step/a/b": 1_000}, 0, {}),
+    (apart("B a 1", "B b 2", "E b 4", "E x 9"), {"step": 0, "step/a": 1_000, "step/a/b": 0}, 0, {}),
+    (apart("B a 0 2", "B a 1", "E a 3 2", "E a 9"), {"step": 0, "step/a": 1_000, "a": 0}, 0, {}),
+    (apart("E a 9", "E a 4", "B a 4", "B a 1"), {"step": 0, "step/a": 1_000}, 0, {}),
+    (apart("B a 1"), {"step": 0, "step/a": 1_000}, 0, {"unclosed": 1}),
+    (apart("B a 1", "E a 9", "E a 9"), {"step": 0, "step/a": 1_000}, 0, {"bad events": 1}),
+    # Work that never ends.
+    ([launched(1, 5)[0], launched(1, 5)[1] | {"ph": "B"}, *launched(2, 7)], {"step": 1_000}, 0,
+     {"bad work": 1}),
     # Ranks in one file: a kernel's event doesn't name its process, and numbers are those of both.
     ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, 1, {"reused numbers": 1}),
     ([*launched(1, 5), *launched(2, 50), *launched(1, 5.2), *launched(3, 60)], {"step": 2_000}, 2,

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from workflow_src.captures.autograd import is_evaluation
-from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
+from workflow_src.captures.capture import COPY, KERNEL, LATEST_NS, SET, UNKNOWN, coded
 from workflow_src.captures.events import BAD, NOT_A_TIME, Event, events_of, integers, times
 from workflow_src.captures.rows import Parts
 from workflow_src.common.intervals import Indices
@@ -45,9 +47,8 @@ NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "g
 """Ends of categories of calls: CUDA's, HIP's, XPU's and others'; and categories of events on a
 device's stream that are no work."""
 
-LASTING, METADATA, UNREAD = "X", "M", (None, "B", "E")
-"""Phases: of events that last and that say something of a thread; and of those that have none, or
-that begin and end apart, as torch.profiler writes none."""
+LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
+"""Phases: of events that last, that begin and end apart, and that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "calls": ("correlation",),
@@ -76,6 +77,7 @@ class Trace:
     texts: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     _names: dict[str, int] = field(default_factory=dict)
+    _marks: list[Event] = field(default_factory=list)
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what is of use of some events, but nothing that holds on to the text of the file."""
@@ -83,7 +85,9 @@ class Trace:
         for event in events:
             if event.ph == LASTING:
                 groups[event.cat].append(event)
-            elif event.ph in UNREAD:
+            elif event.ph in (BEGIN, END):
+                self._marks.append(event)
+            elif event.ph is None:
                 self.lost[BAD] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
@@ -132,6 +136,27 @@ class Trace:
             columns[name] = integers([*map(attrgetter(f"args.{name}"), events)])
         self._columns[part].append(columns)
 
+    def pair(self) -> None:
+        """Add each event that begins apart as one that lasts to its end: on a thread, an end is
+        that of what began last. Without one a range ends at LATEST_NS."""
+        marks, at = self._marks, times([mark.ts for mark in self._marks]).tolist()
+        lengths, threads = dict[int, int](), defaultdict[tuple[str, str], list[int]](list)
+        timed = [row for row, ns in enumerate(at) if ns != NOT_A_TIME]
+        self.lost[BAD] += len(marks) - len(timed)
+        for row in sorted(timed, key=at.__getitem__):
+            mark = marks[row]
+            still_open = threads[str(mark.pid), str(mark.tid)]
+            if mark.ph == BEGIN:
+                still_open.append(row)
+                lengths[row] = LATEST_NS - at[row] if part_of(mark.cat) == "ranges" else -1
+            elif still_open:
+                begun = still_open.pop()
+                lengths[begun] = at[row] - at[begun]
+            else:
+                self.lost[BAD] += 1
+        us = {row: f"{ns // 1000}.{ns % 1000:03}".encode() for row, ns in lengths.items()}
+        self.add(replace(marks[row], ph=LASTING, dur=msgspec.Raw(us[row])) for row in us)
+
     def _identities(self, values: Sequence[Any]) -> Indices:
         found = integers(values)
         for row in np.flatnonzero(found == UNKNOWN).tolist():
@@ -160,6 +185,7 @@ def parts_of(text: Iterable[bytes], wanted: tuple[str, ...]) -> Trace:
     found = Trace(wanted)
     for events in events_of(text, found.lost):
         found.add(events)
+    found.pair()
     return found
 
 
