@@ -101,6 +101,12 @@ def test_some_launches_without_kernels_are_counted_on_the_first_screen(
     assert len(lost) == (said is not None) and all(said in text for text in lost if said)
 
 
+def test_where_no_work_has_a_path_no_range_is_said_to_hold_it() -> None:
+    """The launches of both activities share a number."""
+    tables = tables_in(STRANGERS / "sj_reused_corr_launch.sqlite", diagnosed=True)
+    assert facts(as_capture(tables))["once"] == ""
+
+
 def test_calls_without_a_table_of_kernels_name_the_remedy(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 100)

@@ -81,5 +81,5 @@ def once(capture: Capture) -> str:
     """The name of the one range, there once, in which nearly all work lies, or ""."""
     paths = capture["paths"]
     rows = paths[(paths["instances"] == 1) & ~paths["path"].str.contains(r"[/\\]")]
-    most = rows[rows["busy_ms"] >= NEARLY_ALL * paths["own_ms"].sum()]
+    most = rows[(rows["busy_ms"] > 0) & (rows["busy_ms"] >= NEARLY_ALL * paths["own_ms"].sum())]
     return str(most["path"].iloc[0]) if len(most) else ""
