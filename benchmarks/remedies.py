@@ -1,25 +1,23 @@
 """How near predicted remedies come to measured ones: for published runs, and blind measurements.
 
 What was measured of a remedy is in a run's timings.csv (the same case in bf16 or tf32, and replays
-of CUDA graphs) and in its studies/levers.csv, whose plain steps, of another process, take the place
-of the run's. Rules were made on the cases of DEVELOPED; the others were looked at once.
+of CUDA graphs), in its studies/levers.csv, and in benchmarks/remedies_blind, whose plain times, of
+other processes, take the place of the run's. Rules were made on the cases of DEVELOPED; the others
+were looked at once.
 """
 
 import argparse
-import gzip
-import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
-from benchmarks.plain_point import PlainPoint
 from workflow_src.answers.change_first.savings import chosen
 from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.studies.join_points import prepared
-from workflow_src.studies.study import Row
-from workflow_src.tables.remedies import predictions
+from workflow_src.tables.remedies import Phases, Run, graph_gap_ns, phases_of, plain_steps
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "products", "ceilings")
@@ -28,6 +26,9 @@ DEVELOPED = (*("ctx128", "ctx512"), "medium-ctx256-bf16")
 """In the names of the cases on which rules were made."""
 
 PHASES = ("forward", "train_step")
+
+BLIND_RUN = Path("examples/h200/tables")
+"""The run whose cases were measured blind, on the same kind of GPU."""
 
 PAIR = "fused+graph"
 """A graph needs an optimizer that counts its steps on the device."""
@@ -59,23 +60,10 @@ def in_timings(timings: pd.DataFrame) -> pd.DataFrame:
 
 def in_levers(levers: pd.DataFrame) -> pd.DataFrame:
     """What the study levers measured, of remedies that are predicted."""
-    known = levers[(levers["status"] == "ok") & levers["remedies"].notna()]
+    known = levers[levers["remedies"].notna()]
     known = known[known["remedies"].map(lambda text: set(text.split("+")) <= set(REMEDIES))]
     table = known.rename(columns={"median_ms": "measured_ms"})
     return table[["case", "phase", "measured_ms"]].assign(remedies=known["remedies"].map(ordered))
-
-
-def with_plain(timings: pd.DataFrame, levers: pd.DataFrame) -> pd.DataFrame:
-    """A run's timings with the plain times of the study's cases, by process."""
-    plain = levers[(levers["variant"] == "plain") & (levers["status"] == "ok")]
-    given = plain.set_index(["case", "phase"])
-    timings = timings.set_index(["case", "phase"])
-    for new, old in (
-        *(("median_ms", "median_ms"), ("fastest_process_ms", "fastest_ms")),
-        *(("slowest_process_ms", "slowest_ms"), ("processes", "processes")),
-    ):
-        timings[old] = given[new].combine_first(timings[old]).reindex(timings.index)
-    return timings.reset_index()
 
 
 def compared(predicted: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
@@ -129,68 +117,75 @@ def firsts(rows: pd.DataFrame) -> pd.DataFrame:
     return found.agg(cases=("case", "size"), first=("first", "sum"), among=("contends", "sum"))
 
 
+def read(tables: Path) -> dict[str, pd.DataFrame]:
+    """The tables of a run that predictions need."""
+    return {name: read_table(tables / f"{name}.csv", name) for name in NEEDED}
+
+
 def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The comparisons of a run by what they are with."""
-    run = {name: read_table(tables / f"{name}.csv", name) for name in NEEDED}
-    predicted = pd.read_csv(tables / "remedies.csv")
-    yield "timings", compared(predicted, in_timings(run["timings"]))
+    run = read(tables)
+    yield "timings", compared(pd.read_csv(tables / "remedies.csv"), in_timings(run["timings"]))
     path = tables / "studies" / "levers.csv"
     if path.is_file():
         levers = pd.read_csv(path)
-        cases = [case for case in levers["case"].unique() if case in set(run["timings"]["case"])]
-        timings = with_plain(run["timings"], levers)
-        predicted = pd.DataFrame(predictions(run | {"timings": timings}, cases))
+        levers = levers[levers["case"].isin(run["timings"]["case"]) & (levers["status"] == "ok")]
+        walls = levers[levers["variant"] == "plain"].set_index(KEYS[:2])["median_ms"]
+        predicted = predicted_beside(Steps.of(run), walls, in_levers(levers))
         yield "levers", compared(predicted, in_levers(levers))
 
 
-def timed_beside(rows: list[Row], walls: dict[str, float]) -> list[Row]:
-    """A plain point's rows with the plain times measured in turn with a variant.
-
-    Of a phase without one, as forward and backward, the time changes as that of the training step.
-    """
-    was = {row["phase"]: row["median_ms"] for row in rows if row["measurement"] == "phase"}
-    change = walls["train_step"] / was["train_step"]
-    return [
-        row | {"median_ms": walls.get(row["phase"], row["median_ms"] * change)}
-        if row["measurement"] == "phase"
-        else row
-        for row in rows
-    ]
-
-
-def named(row: Row) -> Row:
-    """A plain point's row as `prepared`, whose activities keep where they were launched, too."""
-    made = prepared(row)
-    pairs = zip(row.get("activities", ()), made.get("activities", ()), strict=True)
-    return made | {"activities": [recorded | named for recorded, named in pairs]}
+def of_blind(folder: Path, tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The comparisons of what was measured blind, by a run that recorded the same cases plain."""
+    steps = Steps.of(read(tables))
+    plain = pd.read_csv(folder / "plain.csv").set_index(KEYS[:2])["median_ms"]
+    rows = pd.read_csv(folder / "measured.csv").rename(columns={"median_ms": "measured_ms"})
+    ok = rows[rows["status"] == "ok"]
+    for name, beside in ok[ok["remedies"] == "plain"].groupby("beside"):
+        walls = timed_beside(plain, beside.set_index(KEYS[:2])["measured_ms"])
+        measured = ok.loc[ok["remedies"] == name, [*KEYS, "measured_ms"]]
+        measured = measured.assign(remedies=ordered(str(name)))
+        both = compared(predicted_beside(steps, walls, measured), measured)
+        yield "blind", both.assign(developed=False)
 
 
-def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The comparisons of what was measured blind, from its plain points alone."""
-    rows = pd.read_csv(folder / "measured.csv")
-    ok = rows[rows["status"] == "ok"].rename(columns={"median_ms": "measured_ms"})
-    measured = ok[ok["remedies"] != "plain"].assign(remedies=lambda t: t["remedies"].map(ordered))
-    beside = ok[ok["remedies"] == "plain"].assign(remedies=lambda t: t["beside"].map(ordered))
-    keyed = measured[[*KEYS, "measured_ms"]].merge(
-        beside[[*KEYS, "measured_ms"]], on=KEYS, suffixes=("", "_of_plain")
-    )
-    plain_of = beside.set_index(KEYS)["measured_ms"]
+def timed_beside(plain: "pd.Series[float]", walls: "pd.Series[float]") -> "pd.Series[float]":
+    """Plain times (ms) by case and phase, as measured in turn with a variant: of a phase without
+    one, as forward and backward, the time changes as that of the training step."""
+    step = (walls / plain).xs("train_step", level="phase").dropna()
+    plain = plain[plain.index.isin(step.index, level="case")]
+    change = plain.index.get_level_values("case").map(step.to_dict())
+    return walls.combine_first(plain * change)
+
+
+class Steps(NamedTuple):
+    """A run's phases, and the gap of its graphs."""
+
+    phases: Phases
+    gap_ns: float
+
+    @classmethod
+    def of(cls, run: Run) -> "Steps":
+        """Those of a run."""
+        return cls(phases_of(run), graph_gap_ns(run))
+
+
+def predicted_beside(
+    steps: Steps, walls: "pd.Series[float]", measured: pd.DataFrame
+) -> pd.DataFrame:
+    """Predictions of what was measured, where the plain times (ms) were others than the run's."""
+    timed = {
+        case: {name: replace(each, plain_ms=walls[case, name]) for name, each in its.items()}
+        for case, its in steps.phases.items()
+        if case in walls
+    }
+    plain = plain_steps({**steps.phases, **timed}, steps.gap_ns)
     found = []
-    for path in sorted((folder / "plain").glob("*.json*")):
-        content = path.read_bytes()
-        result = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
-        case = path.name.partition(".json")[0]
-        point_rows = [named(row) if row["status"] == "ok" else row for row in result["rows"]]
-        for remedies in keyed.loc[keyed["case"] == case, "remedies"].unique():
-            timed = [phase for phase in PHASES if (case, phase, remedies) in plain_of.index]
-            walls = {phase: plain_of[case, phase, remedies] for phase in timed}
-            steps = PlainPoint.of(result["point"], timed_beside(point_rows, walls)).steps()
-            for phase in timed:
-                about = {"case": case, "phase": phase, "remedies": remedies, "status": "ok"}
-                low, usual, high = steps[phase].predicted(remedies.split("+"))
-                times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
-                found.append(about | {"plain_ms": steps[phase].plain_ms} | times)
-    yield "blind", compared(pd.DataFrame(found), keyed).assign(developed=False)
+    for case, phase, remedies in measured[KEYS].itertuples(index=False):
+        low, usual, high = plain[case][phase].predicted(remedies.split("+"))
+        found.append((case, phase, remedies, "ok", walls[case, phase], low, usual, high))
+    columns = [*KEYS, "status", "plain_ms", "low_ms", "predicted_ms", "high_ms"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def main() -> None:
@@ -206,18 +201,13 @@ def main() -> None:
         help="such as benchmarks/remedies_blind/combined",
     )
     parser.add_argument("--output", type=Path, help="a CSV of all comparisons")
-    parser.add_argument("--cases", choices=("developed", "all"), default="developed")
     given = parser.parse_args()
-    parts = []
-    for tables in given.tables:
-        for source, rows in of_run(tables):
-            parts.append(rows.assign(run=str(tables), source=source))
-    for folder in given.blind:
-        for source, rows in of_blind(folder):
-            parts.append(rows.assign(run=str(folder), source=source))
-    rows = pd.concat(parts, ignore_index=True)
-    if given.cases == "developed" and not given.blind:
-        rows = rows[rows["developed"]]
+    found = [(tables, of_run(tables)) for tables in given.tables]
+    found += [(folder, of_blind(folder, BLIND_RUN)) for folder in given.blind]
+    rows = pd.concat(
+        [part.assign(run=str(path), source=name) for path, parts in found for name, part in parts],
+        ignore_index=True,
+    )
     with pd.option_context("display.width", 200, "display.max_rows", 500):
         print(scored(rows, ["developed", "source", "phase"]).round(3).to_string())
         print(scored(rows, ["developed", "source", "phase", "remedies"]).round(3).to_string())

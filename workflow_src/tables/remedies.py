@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
@@ -17,7 +17,6 @@ from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Span
 from workflow_src.diagnosis.remedies import predict
 from workflow_src.diagnosis.remedies.effects import COMPILE, NotKnownError, combinations
 from workflow_src.diagnosis.remedies.rates import About, rates_of
@@ -25,34 +24,17 @@ from workflow_src.diagnosis.remedies.steps import OPTIMIZER, PASSES, launched, w
 
 READ = ("timings", "operators", "products")
 
-ADDCDIV_BYTES = 16
-"""Of AdamW's last operator, per parameter in float32."""
+USUAL_HOST_NS = 15_000.0
+"""The host's time for a launch where no case of the run is launch-bound, and between two kernels of
+a graph where it replayed none (examples/h100 and examples/h200 of 6a6a4d6)."""
 
-GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
-"""Between two kernels of a graph, where the run replayed none."""
+GRAPH_GAP_NS = 500.0
 
 Run = Mapping[str, pd.DataFrame]
 """Joined tables by name; without ceilings if the run has none."""
 
 
-class Phase(NamedTuple):
-    """A phase that was timed and recorded.
-
-    last: its last pass; ends_ms: the plain times of the fastest and the slowest process, or of a
-    single one percentiles of its steps.
-    """
-
-    about: About
-    last: str
-    plain_ms: float
-    ends_ms: tuple[float, float]
-
-
-Phases = Mapping[str, Phase]
-"""Of a case by name, in the order of PHASES."""
-
-
-def graph_gap_ns(run: Run) -> Span:
+def graph_gap_ns(run: Run) -> float:
     """Between two kernels of a graph, as the run's replays show it."""
     by = ["case", "phase"]
     work = run["operators"].groupby(by)[["calls_per_step", "busy_ms_per_step"]].sum()
@@ -61,26 +43,21 @@ def graph_gap_ns(run: Run) -> Span:
     both = work.join(timed, how="inner")
     beyond_ms = both["replayed_median_ms"] - both["busy_ms_per_step"]
     gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(0.0, predict.GAP_NS)
-    return Span(*np.quantile(gaps, (0.05, 0.5, 0.95)).tolist()) if len(gaps) else GRAPH_GAP_NS
+    return float(gaps.median()) if len(gaps) else GRAPH_GAP_NS
 
 
-def updates_of(run: Run) -> pd.DataFrame:
-    """The optimizer's operators."""
-    operators = run["operators"]
-    return operators[operators["path"].str.endswith(f"/{OPTIMIZER}")]
+Phases = Mapping[str, Mapping[str, About]]
+"""By case, and by name in the order of PHASES."""
 
 
-def phases_of(run: Run) -> dict[str, dict[str, Phase]]:
-    """The phases that can be replayed, by case; none if the run measured no ceilings."""
+def phases_of(run: Run) -> dict[str, dict[str, About]]:
+    """The phases that can be replayed; none if the run measured no ceilings."""
     if "ceilings" not in run:
         return {}
     rates, timings = rates_of(run["ceilings"], run["products"]), run["timings"]
     work = dict(iter(work_of(run["operators"]).groupby(["case", "phase"])))
-    # The bytes of addcdiv in a training step tell how many parameters there are.
-    addcdiv = updates_of(run).query("operator.str.contains('addcdiv')").groupby("case")
-    parameters = addcdiv["bytes_per_step"].sum() / ADDCDIV_BYTES
-    found: dict[str, dict[str, Phase]] = {}
-    for phase, last in zip(PHASES, PASSES, strict=True):
+    found: dict[str, dict[str, About]] = {}
+    for phase in PHASES:
         timed = timings[(timings["phase"] == phase) & (timings["status"] == "ok")]
         for row in timed.to_dict("records"):
             case = row["case"]
@@ -91,39 +68,40 @@ def phases_of(run: Run) -> dict[str, dict[str, Phase]]:
             others = rates.products["group"] != f"{row['size']} {row['context']}"
             known = replace(rates, products=rates.products[others])
             tokens = int(row["batch"]) * int(row["context"])
-            about = About(step, known, row["precision"], tokens, float(parameters.get(case, 0.0)))
-            ends = ("fastest_ms", "slowest_ms") if row["processes"] > 1 else ("p20_ms", "p80_ms")
-            ends_ms = row[ends[0]], row[ends[1]]
-            found.setdefault(case, {})[phase] = Phase(about, last, row["median_ms"], ends_ms)
+            parameters = float(row.get("parameters", 0.0))
+            found.setdefault(case, {})[phase] = About(
+                step, row["median_ms"], known, row["precision"], tokens, parameters
+            )
     return found
 
 
-def solutions(phases: Phases) -> dict[str, predict.Solved]:
-    """What each phase of a case tells of its last pass, by that pass."""
-    found: dict[str, predict.Solved] = {}
-    for about, last, plain_ms, _ in phases.values():
-        earlier = {name: each.host_ns for name, each in found.items()}
-        found[last] = predict.solved(about.step, plain_ms, earlier, last)
+def plain_steps(phases: Phases, gap_ns: float) -> dict[str, dict[str, predict.PlainStep]]:
+    """Each phase of each case without remedies; gap_ns: between two kernels of a graph.
+
+    Where the host doesn't set a phase's pace, its plain time tells but the most that a launch may
+    take: then no more than is usual where it does.
+    """
+    hosts: dict[str, dict[str, predict.Host]] = {}
+    for case, abouts in phases.items():
+        for phase, about in abouts.items():
+            mine, last = hosts.setdefault(case, {}), PASSES[PHASES.index(phase)]
+            earlier = {name: host.ns for name, host in mine.items()}
+            mine[last] = predict.host_of(about, earlier, last)
+    usual = dict.fromkeys(PASSES, USUAL_HOST_NS)
+    for name in PASSES:
+        every = [mine[name] for mine in hosts.values() if name in mine]
+        if shown := [host.ns for host in every if host.sets_pace]:
+            usual[name] = median(shown)
+    found: dict[str, dict[str, predict.PlainStep]] = {}
+    for case, abouts in phases.items():
+        known = {
+            name: host.ns if host.sets_pace else min(host.ns, usual[name])
+            for name, host in hosts[case].items()
+        }
+        found[case] = {
+            phase: predict.PlainStep(about, known, gap_ns) for phase, about in abouts.items()
+        }
     return found
-
-
-def plain_steps(
-    phases: Phases, solved: Mapping[str, predict.Solved], usual: Mapping[str, Span], gap_ns: Span
-) -> dict[str, predict.PlainStep]:
-    """Each phase of a case without remedies."""
-    hosts: dict[str, Span] = {}
-    every = [*phases.values()]
-    for number, (about, last, *_) in enumerate(every):
-        earlier = {name: each.usual for name, each in hosts.items()}
-        # What a phase takes beyond the one before it tells its last pass's.
-        both = [ends_ms for *_, ends_ms in every[max(number - 1, 0) : number + 1]]
-        told = usual.get(last), both
-        hosts[last] = predict.host_span(about.step, solved[last], earlier, last, *told)
-    known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
-    return {
-        phase: predict.PlainStep(about, ms, known, predict.luck(ms, *ends_ms), gap_ns)
-        for phase, (about, _, ms, ends_ms) in phases.items()
-    }
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object]]:
@@ -131,9 +109,9 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object
 
     only: some cases, if any; how fast the host launches is told by all.
     """
-    timings, phases, updates = run["timings"], phases_of(run), updates_of(run)
-    solved = {case: solutions(each) for case, each in phases.items()}
-    usual, gap_ns = predict.usual_hosts([*solved.values()]), graph_gap_ns(run)
+    timings, operators = run["timings"], run["operators"]
+    steps = plain_steps(phases_of(run), graph_gap_ns(run))
+    updates = operators[operators["path"].str.endswith(f"/{OPTIMIZER}")]
     # The implementation of AdamW of a brought model is told by its operators.
     told = updates["operator"].str.extract("_(foreach|fused)_")[0].dropna()
     optimizers = told.groupby(updates["case"]).min()
@@ -149,8 +127,7 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object
             "the run has no table of ceilings": "ceilings" not in run,
         }
         reason = next((why for why, holds in reasons.items() if holds), "")
-        known = {} if reason else phases.get(case, {})
-        plain = plain_steps(known, solved.get(case, {}), usual, gap_ns)
+        plain = {} if reason else steps.get(case, {})
         timed = rows[rows["status"] == "ok"].set_index("phase")["median_ms"].to_dict()
         for (phase, plain_ms), remedies in product(timed.items(), given):
             if compiled and COMPILE in remedies:

@@ -1,6 +1,7 @@
 """A phase's device work, from the record of its operators, and as one step to replay."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -102,6 +103,11 @@ class Launched:
     def where(self, rows: Mask) -> Indices:
         """The launches of some rows of work."""
         return np.flatnonzero(rows[self.row])
+
+    def by_launch(self, by_pass: Mapping[str, float]) -> Factors:
+        """A value of each launch by its pass; 0 of other passes."""
+        values = [by_pass.get(name, 0.0) for name in self.texts["pass"]]
+        return np.array(values, dtype=np.float64)[self.row]
 
     @cached_property
     def texts(self) -> dict[str, npt.NDArray[Any]]:
