@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.diagnosis.models import Call, Model
 from workflow_src.common.errors import TraceError
@@ -19,7 +17,7 @@ from workflow_src.diagnosis.recording import (
     graphed,
     merged,
 )
-from workflow_src.diagnosis.replay import _run, _run_launches, bounds, changed, replay
+from workflow_src.diagnosis.replay import bounds, replay
 
 KERNEL = [(0, 50)]
 
@@ -172,20 +170,3 @@ def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:
     # Nor does a device without time do what was launched before the first step.
     lagging = Model([[Call(10, 5, [(0, 50)])]] * 2, backlog=[(0, 40)])
     assert bounds(lagging.recording()).host_ns == 15
-
-
-TIMES = st.integers(0, 60)
-LAUNCHES = st.lists(
-    st.builds(Call, TIMES, TIMES, st.tuples(st.tuples(st.just(0), TIMES))), min_size=1
-)
-
-
-@given(LAUNCHES, st.integers(1, 5), st.sets(TIMES))
-def test_launches_alone_are_replayed_without_a_loop_as_with_it(
-    calls: list[Call], queue: int, dropped: set[int]
-) -> None:
-    recording = Model([calls], queue=queue).recording()
-    gone = rows(*(row for row in dropped if row < len(recording.work)))
-    plan = changed(recording, [Edit(np.arange(len(calls)), gone, gap_factor=1.5, factor=0)])
-    for found, expected in zip(_run_launches(plan), _run(plan), strict=True):
-        assert found.tolist() == expected.tolist()

@@ -47,10 +47,6 @@ class Span(NamedTuple):
     usual: float
     most: float
 
-    def at(self, end: int) -> float:
-        """The quantity at an end (-1 or 1), or usually (0)."""
-        return (self.usual, self.most, self.least)[end]
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -72,7 +68,6 @@ class Recording:
         last), time_ns (from the end of the step before it to its own, on host and device; of the
         first, from its start or the end of the work launched before it).
     queue: so many activities of a lane can be launched and not yet started; further launches wait.
-    only_launches: calls only launch an activity each, in one lane and at once.
     """
 
     process: int
@@ -82,7 +77,6 @@ class Recording:
     ties: pd.DataFrame
     steps: pd.DataFrame
     queue: int = QUEUE
-    only_launches: bool = False
 
     @property
     def first_counted(self) -> int:

@@ -46,8 +46,7 @@ def changed(recording: Recording, changes: Iterable[Change] = ()) -> Plan:
 
 def replayed(plan: Plan) -> Replayed:
     """The steps of a plan."""
-    run = _run_launches if plan.recording.only_launches else _run
-    began, returned, start, end = run(plan)
+    began, returned, start, end = _run(plan)
     return Replayed(returned, start, end, _step_times(plan, began, returned, end))
 
 
@@ -99,34 +98,6 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
             held = to - clock
     every = (began[1:], returned[1:], starts, ends)
     return tuple(np.array(each, dtype=np.int64) for each in every)
-
-
-def _run_launches(plan: Plan) -> tuple[Indices, ...]:
-    """The same where calls only launch: (f) replays thousands of such steps.
-
-    Starts follow from a running maximum, as do the host's delays by a full queue, for as many
-    launches at a time as the queue takes.
-    """
-    most, kept = plan.recording.queue + 1, np.flatnonzero(~plan.dropped)
-    length, own = plan.duration_ns[kept], np.cumsum(plan.gap_ns + plan.cost_ns)
-    # When each would start if its lane were never idle.
-    after = np.cumsum(length) - length
-    start, held = np.zeros(len(kept), dtype=np.int64), np.zeros(len(kept) + 1, dtype=np.int64)
-    latest = BEFORE_ALL
-    for first in range(0, len(kept), most):
-        rows = slice(first, min(first + most, len(kept)))
-        launched, late = own[kept[rows]], np.full(rows.stop - first, held[first])
-        if first:
-            freed = start[first - most : rows.stop - most] - launched
-            late = np.maximum.accumulate(np.maximum(late, freed))
-        idle = np.maximum.accumulate(np.maximum(launched + late - after[rows], latest))
-        start[rows], held[first + 1 : rows.stop + 1], latest = idle + after[rows], late, idle[-1]
-    so_far = np.cumsum(~plan.dropped)
-    ends = np.append(BEFORE_ALL, start + length)[so_far]
-    starts = ends.copy()
-    starts[kept] = start
-    began = own - plan.cost_ns + np.append(0, held[so_far])[:-1]
-    return began, own + held[so_far], starts, ends
 
 
 def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:

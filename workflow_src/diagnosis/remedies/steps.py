@@ -163,5 +163,5 @@ def launched(work: pd.DataFrame) -> Launched:
     waits, ties = (pd.DataFrame(columns=list(names), dtype="int64") for names in (WAITS, TIES))
     step = {"start_ns": 0, "end_ns": UNIT_NS, "call": 0, "last_call": len(rows) - 1, "time_ns": 0}
     steps = pd.DataFrame(step, index=[0])
-    made = Recording(0, calls, activities, waits, ties, steps, QUEUE, only_launches=True)
+    made = Recording(0, calls, activities, waits, ties, steps, QUEUE)
     return Launched(work, made, row)
