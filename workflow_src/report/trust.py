@@ -46,9 +46,6 @@ def facts(run: Run) -> Facts:
     ).astype({"held": bool})
     every = every[every["result"].notna()]
     failed = every[~every["held"]]
-    rows = doubts.conditions(run)
-    warned = doubts.warned(run, rows).eq(True)
-    names = warned.apply(lambda row: "; ".join(row.index[row]), axis=1) if len(rows) else ""
     limited = int((every["limit"] != "").sum())
     return {
         "verdict": "none" if not limited else "doubts" if len(failed) else "passed",
@@ -56,7 +53,6 @@ def facts(run: Run) -> Facts:
         "fails": len(failed),
         "passes": limited - len(failed),
         "every": every,
-        "warned": rows.assign(warnings=names)[warned.any(axis=1)],
     }
 
 
@@ -112,18 +108,11 @@ def repeats(run: Run) -> Iterator[Check]:
     ratio = (lift(several["slowest_ms"]) / lift(several["fastest_ms"])).astype(object)
     what = "slowest process of a phase over its fastest, at most"
     yield at_most(what, of(ratio, "max"), 1 + MATCH_WITHIN, UNPROFILED)
-    alone = rows[rows["processes"].groupby(rows["case"]).transform("max") == 1]
-    alone = alone.drop_duplicates("case")
-    count = doubts.counted(alone, "cases of one process")
-    yield Check("cases of one process, which tells no spread", count, UNPROFILED)
-    yield known("unprofiled steps of a phase", rows["samples"], UNPROFILED)
 
 
 def hosts(run: Run) -> Iterator[Check]:
-    """Whether hosts differ, or changed while measuring."""
+    """Whether hosts differ."""
     rows = doubts.conditions(run)
-    what = "host's speed after a case against before, at most"
-    yield Check(what, of(rows["changed"], "max"), UNPROFILED)
     for column, what in (("launch_us", "a launch"), ("operation_us", "an eager operation")):
         times = rows[column].dropna()
         slower = of(times, "max") / of(times, "min") if len(times) > 1 else NAN
