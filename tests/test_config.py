@@ -57,8 +57,8 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
         (changed(steps=-1), "steps: -1: Input should be greater than or equal to 1"),
         (changed(studies="warmup"), "on the command line: --config 'studies=[warmup]'"),
         (
-            changed(device="gpu"),
-            "device: 'gpu' is not one of auto, cpu, cuda; did you mean 'cuda'?",
+            changed(device="cude"),
+            "device: 'cude' is not one of auto, cpu, cuda; did you mean 'cuda'?",
         ),
         (changed(tag="a;rm -rf b"), "tag: 'a;rm -rf b' must be made of letters, digits, dots,"),
         (changed(tag="captures"), "a letter or digit first, and not be captures or compare"),

@@ -35,18 +35,14 @@ row, sample_ms the least of a sample, pause_ms between samples of a product."""
 PRODUCTS, ZEROS = "compute", "compute of zeros"
 """The kinds of matrix products: of standard normal numbers, and of zeros."""
 
-SUSTAINED, SUSTAINED_ZEROS = "sustained compute", "sustained compute of zeros"
-"""Of older runs: one product repeated for a second, and power read."""
-
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),
-    **dict.fromkeys((PRODUCTS, ZEROS, SUSTAINED, SUSTAINED_ZEROS), ("flops", "tflop_per_s", 1e-3)),
+    **dict.fromkeys((PRODUCTS, ZEROS), ("flops", "tflop_per_s", 1e-3)),
     "exponential": ("operations", "giga_exp_per_s", 1.0),
 }
 """By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns.
 
-No product of other numbers need reach the rate of zeros. What is sustained is no ceiling, and shows
-what power does to a rate.
+No product of other numbers need reach the rate of zeros.
 """
 
 FEWEST = 10

@@ -95,10 +95,6 @@ def attempt(make: Callable[[], M], otherwise: Callable[[], M]) -> M:
         return otherwise()
 
 
-SYNONYMS = {"gpu": "cuda", "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
-"""What is often written for an allowed name."""
-
-
 def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
     """The message for a value that isn't allowed, suggesting the closest one."""
     return f"{key}: {not_among(value, allowed)}"
@@ -107,7 +103,6 @@ def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
 def not_among(value: object, allowed: Iterable[str]) -> str:
     """The same without the key."""
     names = [str(name) for name in allowed]
-    meant = [name for name in [SYNONYMS.get(str(value).lower())] if name in names]
-    near = meant or difflib.get_close_matches(str(value), names, n=1)
+    near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"{value!r} is not one of {', '.join(names) or '(there is none)'}{hint}"
