@@ -30,7 +30,6 @@ rule study_table:
     input:
         points=lambda wildcards: dag.studies.measured(wildcards.study),
         environment="results/{tag}/environments/{study}.csv",
-        families="workflow_src/placing/families.csv",
     output:
         "results/{tag}/tables/studies/{study}.csv",
     log:

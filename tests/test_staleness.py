@@ -62,7 +62,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
-        {"case_tables", "findings", "timeline"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline"},
         id="a rule in families.csv",
     ),
     pytest.param(

@@ -1,7 +1,7 @@
 """Join the measured points of a study into its table.
 
-Points hold raw measurements. Everything derived is computed here: the spread of samples; the short
-names, families and precisions of kernels (by families.csv); what the study's own `derive` adds.
+Points hold raw measurements. Everything derived is computed here: the spread of samples, and what
+the study's own `derive` adds.
 """
 
 import importlib
@@ -20,21 +20,18 @@ from workflow_src.common.read_table import described
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.families import naming
 from workflow_src.studies.study import STUDIES, Row
 
 
 def prepared(row: Row) -> Row:
-    """A raw row with the spread of its samples (ms); of a profiled call its activities with their
-    short names, families and precisions, how many `kernels` they are, and their device time,
-    `busy_ms`."""
+    """A raw row with the spread of its samples (ms); of a profiled call also how many `kernels` it
+    ran, and their device time, `busy_ms`."""
     made = row | (summarize(row["samples_ns"]) if "samples_ns" in row else {})
     if "activities" not in row:
         return made
-    found = pd.DataFrame(row["activities"], columns=["name", "calls", "busy_ns"])
-    made["kernels"], made["busy_ms"] = found["calls"].sum(), found["busy_ns"].sum() / NS_PER_MS
-    named = found.assign(**naming(found["name"].astype("str")))
-    return made | {"activities": named.to_dict("records")}
+    kernels = sum(each["calls"] for each in row["activities"])
+    busy_ns = sum(each["busy_ns"] for each in row["activities"])
+    return made | {"kernels": kernels, "busy_ms": busy_ns / NS_PER_MS}
 
 
 def host_speed(result: dict[str, Any]) -> Row:

@@ -117,7 +117,6 @@ def shapes(passes: pd.DataFrame) -> pd.DataFrame:
         peak=of_both("peak_mib"),
         peak_predicted=of_both("predicted_peak_mib"),
         kernels_both=whole("kernels"),
-        busy=busy,
         working=to(busy / ms, "share"),
         rate_forward_backward=both["rate"],
     )

@@ -117,8 +117,7 @@ def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
     off = (table["saves"] - expected).where(table["counts"])
     agrees = holds(off, (least <= high) & (most >= low), "both intervals overlap")
     as_told = agrees.map({1: "yes", 0: "no"}).fillna("")
-    table = table.assign(least=to(least, "share"), most=to(most, "share"), low=low, high=high)
-    return table.assign(expected=expected, agrees=agrees, as_told=as_told)
+    return table.assign(expected=expected, low=low, high=high, agrees=agrees, as_told=as_told)
 
 
 def key_of(names: Sequence[str], phase: str) -> str:

@@ -104,7 +104,6 @@ def verdict(ways: pd.DataFrame) -> Facts:
         "least": ends(best["over"]),
         "best": " or ".join(best["name"].unique()),
         "most": ends(worst["over"]),
-        "worst": " or ".join(worst["name"].unique()),
     }
 
 
