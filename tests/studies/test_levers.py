@@ -2,7 +2,7 @@
 
 import json
 import math
-import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,26 +76,16 @@ def test_only_the_first_process_compares_and_profiles() -> None:
     assert not any("activities" in row for row in found)
 
 
-@pytest.mark.parametrize("process", [0, 1])
-def test_the_first_process_compiles_without_what_an_earlier_run_left(
-    process: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("status", ["ok", "failed"])
+def test_a_variant_is_compiled_or_says_why_not(
+    status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
-    found: list[str] = []
-
-    def compiled(*_: Any) -> dict[str, Any]:
-        found.extend(
-            os.environ.get(name, "") for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-        )
-        return {"status": "oom", "reason": "r"}
-
-    monkeypatch.setattr(measure_stage, "first_calls", compiled)
-    rows(tasks, point("compile", process=process))
-    assert (str(tmp_path) in found) == (process == 1)
-    assert not any(Path(path).exists() for path in found if path != str(tmp_path) and path)
-    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path)
-    assert "TRITON_CACHE_DIR" not in os.environ
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    if status == "failed":
+        refusal = {"status": "failed", "reason": "r"}
+        monkeypatch.setattr(measure_stage, "refused", lambda run, device: refusal)
+    found = rows(tasks, point("compile"))
+    assert [row["status"] for row in found if row["measurement"] == "phase"] == [status] * 3
 
 
 def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(

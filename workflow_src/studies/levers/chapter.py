@@ -212,9 +212,6 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     for row in rows:
         if row["measurement"] == "error":
             extra |= {name: row.get(name) for name in ERRORS} | {"error_state": row["status"]}
-        if row["measurement"] == "compile" and row["status"] == "ok":
-            # Only the first process compiles: the others find the result in a cache on disk.
-            extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9
     told = ("case", "size", "context", "precision", "device")
     about = {name: getattr(case, name) for name in told} | {"variant": variant.name}
     about |= {"remedies": "+".join(variant.remedies), "batches": variant.batches}

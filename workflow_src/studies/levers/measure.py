@@ -1,18 +1,15 @@
-"""Measures a variant of a case: its results, its phases, and what compiling it takes."""
+"""Measures a variant of a case: its results and its phases."""
 
 import math
-import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
 from torch import Tensor
 
 from workflow_src.common.case import COMPILED, EAGER, NEEDS_CUDA, PHASES, Case
-from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
-from workflow_src.measure.compiling import empty_caches
+from workflow_src.measure.compiling import refused
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.rows import attempt, free
@@ -20,13 +17,12 @@ from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload, build
 from workflow_src.studies.levers.variants import Variant
 from workflow_src.studies.models import case_of
-from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
 
 def tasks(point: Point) -> Iterator[Task]:
-    """Tasks by `measurement`: "compile", "error", and "phase" for each phase.
+    """Tasks by `measurement`: "error", and "phase" for each phase.
 
     The first of several processes does all; the others only time the phases. A variant that can't
     run here, or doesn't fit, has rows of its phases, which say so.
@@ -35,12 +31,6 @@ def tasks(point: Point) -> Iterator[Task]:
     is_first = point.get("process", 0) == 0
     reference = referred(case) if is_first and not needs(variant, case) else {}
     workload, failed = built(variant, case)
-    if workload and variant.compiled:
-        # All of it in the first process, as for a model never run before.
-        with empty_caches() if is_first else nullcontext():
-            task = Task({"measurement": "compile"}, partial(first_calls, workload))
-            yield task
-            failed = task.row if task.row["status"] != "ok" else {}
     if workload and is_first and not failed:
         yield Task({"measurement": "error"}, partial(compared, workload, variant, reference))
     reference.clear()
@@ -74,11 +64,21 @@ def needs(variant: Variant, case: Case) -> str:
 
 
 def built(variant: Variant, case: Case) -> tuple[Workload | None, Row]:
-    """The workload of a variant, or None with a row that says why."""
+    """The workload of a variant, compiled if that is to be, and a row that says what failed."""
     if why := needs(variant, case):
         return None, {"status": "not_supported", "reason": why}
     workload, row = build(case, variant.bf16_weights)
-    return workload, {} if workload else row
+    if workload and variant.compiled:
+        row = attempt(partial(_compiled, workload), workload.release)
+    return workload, row if row["status"] != "ok" else {}
+
+
+def _compiled(workload: Workload) -> Row:
+    def both_passes() -> None:
+        workload.forward()
+        workload.forward_backward()
+
+    return refused(both_passes, workload.case.device)
 
 
 def call_of(workload: Workload, variant: Variant, phase: str) -> Call:
@@ -99,19 +99,6 @@ def call_of(workload: Workload, variant: Variant, phase: str) -> Call:
         workload.optimizer.step()
 
     return step
-
-
-def first_calls(workload: Workload) -> Row:
-    """The time of the first calls of both passes, which compile them."""
-    start = time.perf_counter_ns()
-    try:
-        with refusing():
-            workload.forward()
-            workload.forward_backward()
-    except UnavailableError as error:
-        return {"status": "not_supported", "reason": str(error)}
-    workload.synchronize()
-    return {"samples_ns": [time.perf_counter_ns() - start]}
 
 
 def referred(case: Case) -> Row:
