@@ -36,12 +36,11 @@ def facts(run: Run) -> Facts:
     nesting = nesting[nesting["way"].notna()]
     best = least(flat)
     off = of(flat["off"], "max")
-    is_right = bool(best["right"].all())
-    found = "peaks" if best.empty else "predicted" if is_right else "otherwise"
+    found = "predicted" if best["right"].all() else "otherwise"
     choices = zip(best["size"], best["blocks"], strict=True)
     every = [part for size, blocks in choices for part in (", ", size, " ", blocks)]
     return {
-        "verdict": found if off == off else "can't tell",
+        "verdict": found if off == off and len(best) else "can't tell",
         "choices": tuple(every[1:]),
         "off": off,
         "again": of(best["again"], "max"),

@@ -34,10 +34,10 @@ def facts(run: Run) -> Facts:
     )
     peaks = beside(peaks)
     off, fits = of(peaks["off"], "max"), of(peaks["right"], "count")
-    verdict = {(True, True): "both", (True, False): "peaks", (False, True): "fits"}
+    known = "both" if fits == fits else "peaks"
     lost = pd.concat([peaks, saves.assign(named=saves["heads"])])
     return {
-        "verdict": verdict.get((off == off, fits == fits), "can't tell"),
+        "verdict": known if off == off else "can't tell",
         "off": off,
         "fits": fits,
         "close": of(peaks["right"].where(peaks["near"]), "count"),
