@@ -47,7 +47,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "without ranges on the first thread, the one with most": (
         "load 0-100 @2; step 0-50 @3; step 50-100 @3; *60 1 @9",
-        {"load": 0, "step": 1}, {}, {"assumed": 1},
+        {"load": 0, "step": 1}, {}, {"lent": 1},
     ),
     "processes with the same numbers": (
         """first 0-100; second 0-100 #2; idle 0-100 #4; *10 1 =5; *20 2 =5 #2 :1:7
@@ -71,17 +71,17 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "a loader whose ranges hold the trainer's calls": (
         f"{STEP}; load 20-95 @3; +45 16 @3; +98 32 @3",
-        RIGHT | {"load": 16}, {NO_RANGE: 32}, {"turns": 3},
+        RIGHT | {"load": 16}, {NO_RANGE: 32}, {"lent": 3},
     ),
     "a saver whose calls meet the trainer's": (
         f"{STEP}; save 1-4 @3; save 41-44 @3; save 91-94 @3; ~ 9-12 @3; *42 16 @3",
-        RIGHT | {"save": 16}, {}, {"turns": 3},
+        RIGHT | {"save": 16}, {}, {"lent": 3},
     ),
     "a metric's thread that by chance does all while the trainer waits": (
-        f"{STEP}; metric 41-44 @3; *42 16 @3", RIGHT | {"step/metric": 16}, {}, {"turns": 4},
+        f"{STEP}; metric 41-44 @3; *42 16 @3", RIGHT | {"step/metric": 16}, {}, {"lent": 4},
     ),
     "a thread that nothing ties to another": (
-        f"{STEP}; ~ 9-12 @3; *45 16 @3", RIGHT | {"step": 16}, {}, {"turns": 3, "assumed": 1},
+        f"{STEP}; ~ 9-12 @3; *45 16 @3", RIGHT | {"step": 16}, {}, {"lent": 4},
     ),
 }  # fmt: skip
 
@@ -186,7 +186,7 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
         export.named(HELPER, "pt_autograd_0")
     tables = export.tables()
     assert busy(tables) == {path: 3 * ns for path, ns in RIGHT.items()} | {"load": 0}
-    assert unplaced(tables) == {} and notes(tables) == {"lent" if named else "turns": 9}
+    assert unplaced(tables) == {} and notes(tables) == {"lent": 9}
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
 
 

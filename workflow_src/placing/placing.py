@@ -14,7 +14,7 @@ from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
-from workflow_src.placing.threads import NONE, WHY, helped, rows_by
+from workflow_src.placing.threads import NONE, helped, rows_by
 
 WHOLE = "(whole)"
 
@@ -48,14 +48,12 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     work = capture.work
     parent, owner, overlapping = nested(ranges, work.assign(tree=helpers.of_work))
     parent, too_deep = flattened(parent)
-    lent = dict.fromkeys(WHY, 0)
-    for why, rows in helpers.why:
-        lent[why] += int((owner[rows] != NOWHERE).sum())
+    lent = int((owner[helpers.lent] != NOWHERE).sum())
     for row, process in enumerate(ranges["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
     work = work.assign(range=as_small(owner, OF_ROWS), tree=helpers.of_work)
     ranges = _with_times(ranges.assign(parent=parent), work)
-    notes = counted({"overlapping": overlapping, "too deep": too_deep, **lent})
+    notes = counted({"overlapping": overlapping, "too deep": too_deep, "lent": lent})
     return Placed(ranges, work, helpers.main, notes)
 
 

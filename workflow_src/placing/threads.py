@@ -1,11 +1,10 @@
 """Which threads of a process work for another one, as autograd's do for the caller of backward.
 
 What a helper launches and pushes belongs below what is open on the thread that it works for: of the
-callers, the one that waits during most of what it does. A thread is a helper if it is called
-pt_autograd_0 or the like. Where none is, turns decide: who calls backward waits for it, and makes
-no call meanwhile, whereas ranges of a thread that works beside another one, as a loader's, soon
-hold some of its calls. A thread without ranges that nothing ties to another one is taken for a
-helper, too, which the report says.
+callers, the one that waits during most of what it does. A thread without ranges is a helper, as is
+one that is called pt_autograd_0 or the like. Where none is, turns decide: who calls backward waits
+for it, and makes no call meanwhile, whereas ranges of a thread that works beside another one, as a
+loader's, soon hold some of its calls.
 """
 
 from collections.abc import Sequence
@@ -23,9 +22,6 @@ from workflow_src.captures.rows import Mask, Spans, spans
 from workflow_src.common.intervals import Indices, Union
 
 AUTOGRADS_NAME = r"\bpt_autograd_"
-
-WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
-"""Why a thread is a helper, as codes of notes."""
 
 THROUGHOUT = 0.99
 """Share of a thread's calls and outermost ranges from which on another one waits during them all.
@@ -98,33 +94,32 @@ class Thread:
 class Helped:
     """The thread in whose tree each range and each launch is.
 
-    why: what launched for each code of WHY, as rows of work; main: each process's main thread.
+    lent: the rows of work that helpers launched; main: each process's main thread.
     """
 
     of_range: Indices
     of_work: Indices
-    why: list[tuple[str, Indices]]
+    lent: Indices
     main: dict[int, int]
 
 
 def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
     """Find the helpers of a capture, and whom they help in those `ranges` that count."""
     of_range, of_work = ranges["thread"].to_numpy(copy=True), capture.work["thread"].to_numpy()
-    reasons, main = list[tuple[str, Indices]](), dict[int, int]()
+    lent, main = [NONE], dict[int, int]()
     for process, group in groupby(_threads(capture, ranges), key=lambda each: each.process):
         threads = [*group]
         if not any(len(each.ranges) for each in threads):
             continue
-        why, callers = _helpers(threads)
+        callers = _callers(threads)
         main[process] = callers[0].number
         for helper in (each for each in threads if each not in callers):
-            turns = helper not in why and helper.takes_turns(callers)
             # The column itself, which has a row per activity, until there is a helper.
-            of_work = of_work if reasons else of_work.copy()
-            reasons.append((why.get(helper, TURNS if turns else ASSUMED), helper.launched))
+            of_work = of_work if lent[1:] else of_work.copy()
+            lent.append(helper.launched)
             caller = _caller(helper, callers).number
             of_range[helper.ranges.index] = of_work[helper.launched] = caller
-    return Helped(of_range, of_work, reasons, main)
+    return Helped(of_range, of_work, np.concatenate(lent), main)
 
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
@@ -141,8 +136,8 @@ def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     ]  # fmt: skip
 
 
-def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]]:
-    """Why some of a process's threads are helpers for sure, and the callers, the main one first.
+def _callers(threads: Sequence[Thread]) -> list[Thread]:
+    """The threads of a process that are no helpers, the main one first.
 
     That is the process's first, unless it launches less than FEW of the busiest one's device time;
     else the busiest one.
@@ -153,17 +148,16 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     ] or having
     # A process's first thread has its number on Linux.
     first = next((each for each in threads if each.process == each.number), None)
-    why = dict.fromkeys([each for each in threads if each.is_autograds], AUTOGRADS)
-    why = why or dict.fromkeys(
-        [each for each in speaking if each is not first and each.takes_turns(speaking)], TURNS
-    )
-    callers = [each for each in speaking if each not in why] or speaking
+    helpers = [each for each in threads if each.is_autograds] or [
+        each for each in speaking if each is not first and each.takes_turns(speaking)
+    ]
+    callers = [each for each in speaking if each not in helpers] or speaking
     main = callers[0]
     if len(callers) > 1:
         main = max(callers, key=lambda each: (each.busy, len(each.ranges)))
     if first and first is not main and first in callers and first.busy >= FEW * main.busy:
         main = first
-    return why, [main, *(each for each in callers if each is not main)]
+    return [main, *(each for each in callers if each is not main)]
 
 
 def _caller(helper: Thread, callers: Sequence[Thread]) -> Thread:
