@@ -33,7 +33,6 @@ class Model:
     steps: Sequence[Sequence[Call]]
     latency: int = 0
     between: int = 0
-    queue: int = 1024
     backlog: Sequence[tuple[int, int]] = ()
     ties: Sequence[tuple[int, int]] = ()
     calls: list[Call] = field(init=False)
@@ -54,7 +53,6 @@ class Model:
             pd.DataFrame(waits, columns=list(WAITS)),
             pd.DataFrame([(*tie, 0) for tie in self.ties], columns=list(TIES)),
             self._steps(lasts),
-            self.queue,
         )
 
     def _calls(self) -> pd.DataFrame:

@@ -46,12 +46,6 @@ EXACT = {
         Model([[Call(10, 5, KERNEL)] * 2] * 3),
         [115, 100, 100],
     ),
-    "a launch into a full queue returns when one of those before it starts": (
-        # Kernels start at 15, 65, 115, 165; one may be pending, so the third launch returns at 65,
-        # the fourth at 115, and the host goes on at 115 for its 100.
-        Model([[*[Call(10, 5, KERNEL)] * 4, Call(95, 5)]], queue=1),
-        [215],
-    ),
     "a copy that blocks returns when it has ended": (
         # A kernel until 65, then the copy until 85, where the host goes on for 15.
         Model([[Call(10, 5, KERNEL), Call(0, 5, [(0, 20)], waits=[1], kind="copy"), Call(10, 5)]]),
@@ -130,6 +124,15 @@ CHANGES: dict[str, tuple[Model, Sequence[Change], list[int]]] = {
 def test_a_step_made_by_hand_takes(name: str) -> None:
     model, changes, expected = CHANGES.get(name) or (EXACT[name][0], (), EXACT[name][1])
     assert times(model, *changes) == expected
+
+
+def test_a_launch_into_a_full_queue_returns_when_one_of_those_before_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Kernels start at 15, 65, 115, 165; one may be pending, so the third launch returns at 65,
+    # the fourth at 115, and the host goes on at 115 for its 100.
+    monkeypatch.setattr("workflow_src.diagnosis.replay.QUEUE", 1)
+    assert times(Model([[*[Call(10, 5, KERNEL)] * 4, Call(95, 5)]])) == [215]
 
 
 def test_a_plain_step_is_one_whose_host_takes_the_share_that_gives_its_time() -> None:

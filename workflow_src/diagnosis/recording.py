@@ -24,10 +24,6 @@ LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", 
 SHORT_NS = 5_000
 """A waiting call's own cost, and its return after what it waited for, at most, if none tells."""
 
-QUEUE = 1020
-"""Launches that a stream takes before the next one waits: seen on an H200 whose device lags
-behind."""
-
 CALLS = (
     *("kind", "name", "path", "step", "thread", "start_ns", "end_ns", "gap_ns", "cost_ns"),
     "beside",
@@ -67,7 +63,6 @@ class Recording:
     steps: a row per step: start_ns and end_ns of its range, `call` and `last_call` (its first and
         last), time_ns (from the end of the step before it to its own, on host and device; of the
         first, from its start or the end of the work launched before it).
-    queue: so many activities of a lane can be launched and not yet started; further launches wait.
     """
 
     process: int
@@ -76,7 +71,6 @@ class Recording:
     waits: pd.DataFrame
     ties: pd.DataFrame
     steps: pd.DataFrame
-    queue: int = QUEUE
 
     @property
     def first_counted(self) -> int:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import CALLS, QUEUE, TIES, WAITS, Factors, Mask, Recording
+from workflow_src.diagnosis.recording import CALLS, TIES, WAITS, Factors, Mask, Recording
 from workflow_src.diagnosis.recording import WORK as OF_WORK
 
 PASSES = FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
@@ -163,5 +163,5 @@ def launched(work: pd.DataFrame) -> Launched:
     waits, ties = (pd.DataFrame(columns=list(names), dtype="int64") for names in (WAITS, TIES))
     step = {"start_ns": 0, "end_ns": UNIT_NS, "call": 0, "last_call": len(rows) - 1, "time_ns": 0}
     steps = pd.DataFrame(step, index=[0])
-    made = Recording(0, calls, activities, waits, ties, steps, QUEUE)
+    made = Recording(0, calls, activities, waits, ties, steps)
     return Launched(work, made, row)
