@@ -13,8 +13,8 @@ from workflow_src.diagnosis.remedies import steps
 from workflow_src.diagnosis.remedies.rates import About, flops_of, products
 
 UPDATES = {"foreach": (80, 8, 0.5), "fused": (28, 1, 0.3)}
-"""Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, passes
-over tensors, and what the host takes for each parameter's tensor, in launches.
+"""Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, kernels,
+and what the host takes for each parameter's tensor, in launches.
 
 AdamW reads weight, gradient and two moments, and writes all but the gradient. Written out, its
 operators move 88 bytes (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters).
@@ -22,16 +22,8 @@ operators move 88 bytes (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 
 
 COMPILE, SDPA = "compile", "sdpa"
 
-STACKS = (
-    ("sdpa", "fused"),
-    ("bf16",),
-    ("bf16", "sdpa"),
-    ("bf16", "sdpa", "fused"),
-    ("bf16", "sdpa", "fused", COMPILE),
-    ("bf16", "sdpa", "fused", GRAPH),
-    ("bf16", "sdpa", "fused", COMPILE, GRAPH),
-)
-"""Remedies together, as far as they change the case."""
+STACK = ("bf16", SDPA, "fused")
+"""Remedies together, one after the other as far as they change the case; then those of launches."""
 
 CASTS_LAUNCHED = {steps.FORWARD: 1.6, steps.BACKWARD: 0.8}
 """Casts for each product outside of attention's core, in launches of the usual price."""
@@ -54,10 +46,6 @@ ATTENTION_KERNELS = {steps.FORWARD: 1, steps.BACKWARD: 2}
 
 FUSED_PRICE = 2.0
 """Of the call of fused attention, in launches."""
-
-ELEMENTS_AT_ONCE = 320 * 65_536
-"""Of one launch of a multi-tensor kernel: 320 blocks (PyTorch's
-ATen/native/cuda/MultiTensorApply.cuh)."""
 
 UPDATE_OPERATORS = 9
 """Operators of AdamW written out, for each tensor."""
@@ -134,8 +122,7 @@ def _update(optimizer: str, about: About, plan: Plan, _: Remedies) -> None:
         return
     if not about.parameters > 0:
         raise NotKnownError("the number of its parameters is not known")
-    moved_bytes, passes, price = UPDATES[optimizer]
-    count = round(passes * max(1.0, about.parameters / ELEMENTS_AT_ONCE))
+    moved_bytes, count, price = UPDATES[optimizer]
     ms = moved_bytes * about.parameters / about.rates.copy_bytes_per_ms
     _merge(plan, calls, count, ms, 1 + price * len(calls) / UPDATE_OPERATORS / count)
 
@@ -170,7 +157,7 @@ EFFECTS: dict[str, Callable[[About, Plan, Remedies], None]] = {
 
 
 def combinations(precision: str, attention: str, optimizer: str) -> list[tuple[str, ...]]:
-    """Of the remedies that change a case each alone and with a graph, and STACKS."""
+    """Of the remedies that change a case each alone and with a graph, and STACK as it grows."""
     changing = {
         "bf16": precision in ("fp32", "tf32"),
         "tf32": precision == "fp32",
@@ -179,7 +166,9 @@ def combinations(precision: str, attention: str, optimizer: str) -> list[tuple[s
         "fused": optimizer != "fused",
     }
     given = [name for name in EFFECTS if changing.get(name, True)]
-    stacks = (tuple(name for name in stack if name in given) for stack in STACKS)
+    stack = tuple(name for name in STACK if name in given)
+    growing = [stack[: number + 1] for number in range(len(stack))]
+    whole = [(*stack, *last) for last in ((COMPILE,), (GRAPH,), (COMPILE, GRAPH))]
     alone = [(name,) for name in given]
     with_graph = [(name, GRAPH) for name in given if name != GRAPH]
-    return list(dict.fromkeys([*alone, *with_graph, *filter(None, stacks)]))
+    return list(dict.fromkeys([*alone, *with_graph, *growing, *whole]))
