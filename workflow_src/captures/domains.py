@@ -1,6 +1,5 @@
 """Which ranges count: those of the program, not those that libraries push."""
 
-import argparse
 import re
 
 import pandas as pd
@@ -40,13 +39,8 @@ def is_library(domain: str) -> bool:
 
 
 def domain_names(text: str) -> tuple[str, ...]:
-    """Domains as names separated by commas; a value of `type` for argparse."""
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise argparse.ArgumentTypeError(
-            f"must be names separated by commas, such as {DEFAULT},trainer, not {text!r}"
-        )
-    return names
+    """Domains as names separated by commas."""
+    return tuple(name.strip() for name in text.split(","))
 
 
 def choose(
