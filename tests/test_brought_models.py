@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 
-from tests.joined import joined
+from tests.joined import check, joined
 from tests.test_nsys import requires_nsys
 from workflow_src.captures.export_case import export
 from workflow_src.common.case import PHASES, Brought
@@ -25,7 +25,6 @@ from workflow_src.measure.workload import Workload
 from workflow_src.placing.case_capture import read_case
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.laws import check
 
 ROOT = Path(__file__).parent.parent
 MODELS = "tests/brought/models.py"

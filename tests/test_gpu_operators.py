@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.joined import joined
+from tests.joined import check, joined
 from tests.on_gpu import ON_GPU, captured
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.laws import check
 
 pytestmark = ON_GPU
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.joined import joined
+from tests.joined import check, joined
 from tests.published import H100, H200
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
@@ -18,7 +18,7 @@ from workflow_src.common.environment import PRIVATE
 from workflow_src.common.table_schema import columns
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.laws import LAWS, READ, check, derived, read_tables
+from workflow_src.tables.laws import LAWS, READ, derived, read_tables
 
 EXPORTS = Path(__file__).parent / "data" / "nsys"
 TINY = ("tiny", 128, 512, 2, 4, 10_000, 4, 64)

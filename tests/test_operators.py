@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch._C._profiler import RecordScope, _EventType
 
-from tests.joined import joined
+from tests.joined import check, joined
 from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, TABLES, Case
@@ -32,7 +32,6 @@ from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.laws import check
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.products import expected_flops
 from workflow_src.tables.records import REACH, align, normal_names

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.joined import check
 from tests.workflow import KILLED, ROOT, SUITE, Project, make_project, snakemake
-from workflow_src.tables.laws import check, read_tables
+from workflow_src.tables.laws import read_tables
 
 pytestmark = pytest.mark.workflow
 

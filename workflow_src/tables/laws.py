@@ -6,7 +6,7 @@ pandas' `eval` and `query`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -155,9 +155,3 @@ LAWS = tuple(Law(**row) for row in csv_rows(Path(__file__).with_name("laws.csv")
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """The joined tables that the laws are about. Raises StageError if one can't be read."""
     return {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
-
-
-def check(tables: Tables, laws: Sequence[Law] = LAWS) -> pd.DataFrame:
-    """A row per violation of laws. Raises KeyError: see `Law.compared`."""
-    rows = derived(tables)
-    return pd.concat([law.broken(law.compared(rows)) for law in laws], ignore_index=True)
