@@ -91,15 +91,13 @@ def recorded(found: Attributed) -> dict[str, Line]:
 
 
 def _covered(found: Attributed) -> dict[str, Line]:
-    work, total = found.work, 0 if found.capture.kernels_lost else found.capture.total_ns
-    length = work["duration_ns"].to_numpy()
-    placed, known = (
-        int(length[which].sum())
-        for which in (work["path"] != NOWHERE, work["family"] != UNKNOWN_FAMILY)
-    )
+    work, total = found.work, found.capture.total_ns
+    placed = int(work.loc[work["path"] != NOWHERE, "duration_ns"].sum())
+    known = int(work.loc[work["family"] != UNKNOWN_FAMILY, "duration_ns"].sum())
     without = set(found.capture.processes) - set(work["process"].unique().tolist())
+    device_ns = 0 if found.capture.kernels_lost else total
     return {
-        "ranges": _share(placed, total, least=1 - OUTSIDE_LIMIT, most=np.inf),
-        "known": _share(known, int(length.sum()), least=KNOWN_AT_LEAST, most=np.inf),
+        "ranges": _share(placed, device_ns, least=1 - OUTSIDE_LIMIT, most=np.inf),
+        "known": _share(known, total, least=KNOWN_AT_LEAST, most=np.inf),
         "processes": _count(len(without)),
     }

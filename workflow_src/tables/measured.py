@@ -67,10 +67,13 @@ def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
     powers = [power for _, power, _ in readings if power is not None]
     if not clocks:
         return {}
-    found = {"sm_clock_mhz": float(np.median(clocks))}
-    found |= {"sm_clock_least_mhz": min(clocks), "sm_clock_most_mhz": max(clocks)}
-    found |= {"power_capped_share": sum(POWER_CAP in why for *_, why in readings) / len(readings)}
-    return found | ({"power_w": float(np.median(powers))} if powers else {})
+    return {
+        "sm_clock_mhz": float(np.median(clocks)),
+        "sm_clock_least_mhz": min(clocks),
+        "sm_clock_most_mhz": max(clocks),
+        "power_capped_share": sum(POWER_CAP in why for *_, why in readings) / len(readings),
+        **({"power_w": float(np.median(powers))} if powers else {}),
+    }
 
 
 def _energy(found: Row) -> Row:
@@ -80,14 +83,13 @@ def _energy(found: Row) -> Row:
     if before is None or after is None:
         return {}
     seconds, joules = found["ns"] / 1e9, (after - before) / 1e3
-    names = ("joules_per_step", "joules_least", "joules_most")
-    off = joules * COUNTER_STEP_S / seconds
-    ends = (
-        joules / found["steps"],
-        (joules - off) / found["steps"],
-        (joules + off) / found["steps"],
-    )
-    return dict(zip(names, ends, strict=True)) | {"watts": joules / seconds}
+    watts, steps = joules / seconds, found["steps"]
+    return {
+        "joules_per_step": joules / steps,
+        "joules_least": (joules - watts * COUNTER_STEP_S) / steps,
+        "joules_most": (joules + watts * COUNTER_STEP_S) / steps,
+        "watts": watts,
+    }
 
 
 def _replayed(found: Row | None) -> Row:
