@@ -40,7 +40,6 @@ FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 """Elements of 16 bytes."""
 
 ALIGNED = r"align[aA]?(\d+)"
-CONVOLUTION = r"fprop|dgrad|wgrad|conv"
 
 BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
 """Products with vectors, which read more than they compute."""
@@ -111,7 +110,6 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
 def unaligned_products(subject: Subject) -> Iterator[Finding]:
     """Products whose rows aren't aligned to 16 bytes."""
     products = _products(subject, "gemm")
-    products = products[~matching(products["name"], CONVOLUTION)]
     elements = products["name"].astype(object).str.extract(ALIGNED, expand=False).astype(float)
     factor = 1 / elements.map(UNALIGNED)
     unaligned = (elements < products["precision"].map(FULL).astype(float)) & factor.notna()
