@@ -53,14 +53,9 @@ WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """cuDNN's, from one layout of images to the other and back."""
 
-APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
-COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
-"""A copy's time over that of these kernels, by bytes: the one reads and writes an image, the other
-reads two and writes one."""
-
-AROUND = 2
-"""Copies around each norm over groups in channels_last, and around each gradient: PyTorch's kernels
-of such norms know contiguous images alone, those of its batch norms both layouts."""
+NORM_OVER_GROUPS = "GroupNorm(?:Backward)?KernelImpl"
+"""PyTorch's kernels of such norms know contiguous images alone: in channels_last there are copies
+around each."""
 
 
 def _rates(subject: Subject) -> Rates:
@@ -145,20 +140,11 @@ def float64(subject: Subject) -> Iterator[Finding]:
 
 
 def convolution_layout(subject: Subject) -> Iterator[Finding]:
-    """Kernels that change the layout of images around convolutions.
-
-    As many stay as norms over groups would need copies instead.
-    """
+    """Kernels that change the layout of images around convolutions."""
     work = subject.work
     turned = work[matching(work["name"], CONVERSION)]
-    come_ns = AROUND * sum(
-        share * float(work.loc[matching(work["name"], name), "device_ns"].sum())
-        for name, share in COPY_OVER.items()
-    )
-    if len(turned):
-        stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
+    if len(turned) and not matching(work["name"], NORM_OVER_GROUPS).any():
         # As in float64.
-        gone = turned[turned["alone"] & (stays == 0)]
-        left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
-        launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)
-        yield found(subject, "convolution_layout", turned, left, launches)
+        launches = Edit(turned.loc[turned["alone"], "call"].to_numpy(), cost=0, drops=True)
+        gone = Edit(work=rows_of(turned), factor=0.0)
+        yield found(subject, "convolution_layout", turned, gone, launches)
