@@ -105,7 +105,7 @@ FOUND: list[tuple[str, str, Savings]] = [
     # Reading takes 15 us on average, adding up twice as long; what takes less is left.
     ("index_gradients", "net: READ 10, READ 20, SORTED 80, SORTED 25", {"step/net": 50}),
     ("index_gradients", "net: SORTED 80", {}),
-    # Without backward and torch's range of an update, as in decoding, nothing is updated.
+    # Without backward, as in decoding, nothing is updated.
     ("parameter_by_parameter", "body: GEMM 9; norms: MUL 9 x40", {}),
     ("convolution_layout", "net: TO_NHWC 30, GEMM 50, TO_NHWC 30", {"step/net": 60}),
     # In channels_last norms over groups would need copies instead.

@@ -13,7 +13,6 @@ from tests.diagnosis.programs import (
     PRODUCT,
     TO_DEVICE,
     TO_HOST,
-    US,
     Place,
     Program,
     training_loop,
@@ -292,23 +291,6 @@ def test_a_loader_that_is_late_in_some_steps_is_no_stall(tmp_path: Path) -> None
     first = diagnosed(training_loop(tmp_path, begin=waits_for_batch)).findings[0]
     assert (first.key, first.told["calls"], first.told["in_steps"]) == ("slow_loader", 1, 2)
     assert first.host_ms == pytest.approx(2 * 9 / 4, rel=0.01)
-
-
-def test_one_kernel_of_each_parameter_is_an_update_in_torchs_range_of_one(tmp_path: Path) -> None:
-    # The path is the step's, which has products.
-    def updates(program: Program, step: int) -> None:
-        began = program.now
-        launches(*["vectorized_elementwise_kernel<AddFunctor>"] * 30, takes=None)(program, step)
-        both_ns = int(began * US), int(program.now * US)
-        program.range("Optimizer.step#SGD.step", *both_ns, domain=7)
-
-    def loop(program: Program, step: int) -> None:
-        if not step:
-            program.domain(7, "torch")
-        program.launch(PRODUCT)
-
-    first = diagnosed(training_loop(tmp_path, begin=loop, end=updates)).findings[0]
-    assert (first.key, first.told["calls"]) == ("parameter_by_parameter", 30)
 
 
 def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     return table.assign(
         sisters_ns=table["sisters"].map(of_sisters.quantile(LOW, interpolation="lower")),
         median_ns=table["gap_ns"].median(),
-        loads=in_torch(subject, LOADER).holds(midway),
+        loads=_loading(subject).holds(midway),
     )
 
 
@@ -82,10 +82,10 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
     return gaps[longer_ns > HELD_SHARE * longer_ns[stretched].median()]
 
 
-def in_torch(subject: Subject, beginning: str) -> Union:
-    """When the loop's thread is in torch's own ranges named so."""
+def _loading(subject: Subject) -> Union:
+    """When the loop's thread is in torch's own ranges of its DataLoader."""
     ranges = subject.attributed.capture.ranges
-    own = ranges["name"].str.startswith(beginning)
+    own = ranges["name"].str.startswith(LOADER)
     own &= ranges["process"] == subject.recording.process
     own &= ranges["thread"] == subject.loop_thread
     return Union.of(*spans(ranges[own]))

@@ -7,11 +7,9 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.finding import Finding, found
-from workflow_src.diagnosis.mechanisms.host_gaps import in_torch
 from workflow_src.diagnosis.mechanisms.passes import PRODUCTS
-from workflow_src.diagnosis.recording import LAUNCH, Edit, merged
+from workflow_src.diagnosis.recording import Edit, merged
 from workflow_src.diagnosis.subject import MANY, Subject, rows_of
-from workflow_src.placing.turns import UPDATE
 
 KERNELS = 3
 """Different kernels that an update of a parameter takes at least, in a range with products; else so
@@ -49,19 +47,16 @@ writes three, and by operators it reads and writes 18 (model/adamw.py)."""
 
 def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
     """The optimizer updates each parameter by itself, with several small kernels."""
-    calls, trains = subject.launching(True), subject.launching(False)["family"].isin(PRODUCTS)
-    calls = calls[calls["kind"] == LAUNCH]
-    one = ~calls.index.isin(subject.work.loc[~subject.work["alone"], "call"])
-    product = calls["family"].isin(PRODUCTS) & one
-    alone = ~calls["path"].isin(calls.loc[product, "path"])
-    updating = in_torch(subject, UPDATE)
-    if not trains.any() and not updating.total():
+    if not subject.launching(False)["family"].isin(PRODUCTS).any():
         return  # Inference updates nothing.
-    alone |= updating.holds(calls["start_ns"].to_numpy())
+    calls = subject.launching(True)
+    calls = calls[calls.index.isin(subject.work.loc[subject.work["alone"], "call"])]  # No graphs.
+    product = calls["family"].isin(PRODUCTS)
+    alone = ~calls["path"].isin(calls.loc[product, "path"])
     calls = calls.assign(number=product.cumsum(), alone=alone)
     updates = (calls["family"] == "elementwise") & ~matching(calls["launched"], COMPARISON)
     together = ["number", "step", "path", "alone"]
-    launches = calls[updates & one].groupby(together).filter(_in_turn)
+    launches = calls[updates].groupby(together).filter(_in_turn)
     if len(launches):
         group = launches.groupby(together).ngroup().to_numpy().astype(np.int64)
         left_ns = (FUSED_SHARE * np.bincount(group, launches["device_ns"])).astype(np.int64)
