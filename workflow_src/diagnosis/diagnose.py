@@ -27,10 +27,10 @@ from workflow_src.diagnosis.subject import Subject, rows_of
 class Diagnosis:
     """The findings, those that save most first; general ones, true of whole programs, last.
 
-    step_ms: plain if that is known. understood: else no savings are told, and what takes most comes
-    first. left: bounds without all findings but general ones; launching_ns: what its launches take
-    the host, were all like the median one. smaller: what saves less than FINDING_AT_LEAST and takes
-    SMALLER_AT_LEAST, most first.
+    step_ms: of the plain step if `plain`. understood: else no savings are told, and what takes most
+    comes first. left: bounds without all findings but general ones; launching_ns: what its launches
+    take the host, were all like the median one. smaller: what saves less than FINDING_AT_LEAST and
+    takes SMALLER_AT_LEAST, most first.
     """
 
     findings: tuple[Finding, ...]
@@ -40,6 +40,7 @@ class Diagnosis:
     left: Bounds
     launching_ns: float = nan
     smaller: tuple[Finding, ...] = ()
+    plain: bool = False
 
 
 class Pace(StrEnum):
@@ -99,7 +100,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     ]
     small.sort(key=lambda each: (-each.saves_ms, -each.takes_ms))
     launching_ns = _launching_ns(subject, [*named, *host])
-    return Diagnosis(tuple(ranked), step_ms, True, alone, left, launching_ns, tuple(small))
+    findings, smaller, is_plain = tuple(ranked), tuple(small), plain_ns is not None
+    return Diagnosis(findings, step_ms, True, alone, left, launching_ns, smaller, is_plain)
 
 
 def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:

@@ -66,14 +66,14 @@ def _of_process(
         subject = Subject.of(attributed, process)
     except TraceError as error:
         return {"diagnoses": pd.DataFrame([{"problem": str(error)}])}
-    diagnosis, problem, plain = _diagnosed(subject, plain_ns)
+    diagnosis, problem = _diagnosed(subject, plain_ns)
     times = subject.recording.steps["time_ns"].to_numpy() / NS_PER_MS
-    row: Row = {"problem": problem, "plain": plain}
+    row: Row = {"problem": problem, "plain": diagnosis.plain}
     row |= division(subject, diagnosis) | account(subject, diagnosis)
     return {
         "diagnoses": pd.DataFrame([row]),
-        "findings": _findings(diagnosis, diagnosis.findings, plain),
-        "smaller": _findings(diagnosis, diagnosis.smaller, plain),
+        "findings": _rows(diagnosis, diagnosis.findings),
+        "smaller": _rows(diagnosis, diagnosis.smaller),
         "step_work": facts.step_work(subject),
         "step_calls": facts.step_calls(subject),
         "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
@@ -81,29 +81,25 @@ def _of_process(
     }
 
 
-def findings_of(subject: Subject, plain_ns: float | None = None) -> pd.DataFrame:
-    """The table `findings` of some steps, without their process."""
-    diagnosis, _, plain = _diagnosed(subject, plain_ns)
-    return _findings(diagnosis, diagnosis.findings, plain).reindex(
-        columns=list(COLUMNS["findings"])
-    )
+def findings_of(subject: Subject, plain_ns: float | None) -> pd.DataFrame:
+    """A row per finding of some steps, with the columns that any of them has."""
+    diagnosis, _ = _diagnosed(subject, plain_ns)
+    return _rows(diagnosis, diagnosis.findings)
 
 
-def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None, bool]:
+def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None]:
     """The diagnosis; without plain_ns, and why, where that can't be these steps' time, nor one that
-    is longer: a profiler makes nothing faster. Last, whether it is of plain steps."""
+    is longer: a profiler makes nothing faster."""
     recorded_ns = subject.check.recorded_ns
     if plain_ns is not None and plain_ns > (1 + FINDING_AT_LEAST) * recorded_ns:
-        longer = LONGER.format(plain_ns / NS_PER_MS, recorded_ns / NS_PER_MS)
-        return diagnose(subject), longer, False
+        return diagnose(subject), LONGER.format(plain_ns / NS_PER_MS, recorded_ns / NS_PER_MS)
     try:
-        found = diagnose(subject, plain_ns)
+        return diagnose(subject, plain_ns), None
     except TraceError as error:
-        return diagnose(subject), str(error), False
-    return found, None, plain_ns is not None and found.understood
+        return diagnose(subject), str(error)
 
 
-def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) -> pd.DataFrame:
+def _rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> pd.DataFrame:
     rows = [
         {
             "mechanism": each.key,
@@ -114,7 +110,7 @@ def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) ->
             "step_ms": diagnosis.step_ms,
             "saves_ms": each.saves_ms,
             "saves_with_above_ms": each.saves_with_above_ms,
-            "headline": headline(each, diagnosis.step_ms, plain),
+            "headline": headline(each, diagnosis.step_ms, diagnosis.plain),
             "assumes": assumed(each),
             "remedy": MECHANISMS[each.key].remedy,
             **each.told,

@@ -39,10 +39,9 @@ def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
         for phase in PHASES
         for each in subjects(steps_of(case.placed, phase))
     ]
-    columns = [*own_columns("findings")]
-    table = pd.concat(found) if found else pd.DataFrame(columns=columns)
+    table = pd.concat(found or [pd.DataFrame()]).reindex(columns=[*own_columns("findings")])
     rank = table.groupby("phase").cumcount() + 1
-    return table.assign(rank=rank, saves_share=table["saves_ms"] / table["step_ms"])[columns]
+    return table.assign(rank=rank, saves_share=table["saves_ms"] / table["step_ms"])
 
 
 def steps_of(found: Attributed, phase: str) -> Attributed:
