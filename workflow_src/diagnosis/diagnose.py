@@ -17,7 +17,7 @@ from workflow_src.common.thresholds import (
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.finding import Finding
 from workflow_src.diagnosis.mechanisms import KINDS
-from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
+from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Change
 from workflow_src.diagnosis.replay import Bounds, bounds, changed, replay
 from workflow_src.diagnosis.subject import Subject, rows_of
@@ -73,8 +73,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         return Diagnosis(tuple(much), nan, False, unknown, unknown)
     host: list[Change] = []
     if plain_ns is not None:
-        share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
-        host = [plain(subject.recording, plain_ns, share)]
+        most = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, 1.0)
+        host = [plain(subject.recording, plain_ns, most)]
     step_ms = replay(subject.recording, host).step_ns / NS_PER_MS
 
     def saved_ms(*some: Finding) -> float:

@@ -5,7 +5,7 @@ from functools import partial
 from workflow_src.common.errors import TraceError
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Recording, ScaleHost, Span
+from workflow_src.diagnosis.recording import Recording, ScaleHost
 from workflow_src.diagnosis.replay import largest, replay
 
 CLOSE = 0.002
@@ -14,20 +14,19 @@ CLOSE = 0.002
 NOISE = 0.15
 """Steps of one program differ by so much between two runs."""
 
-WITHOUT_PROFILER = {"nsys": Span(0.40, 0.58, 0.8), "torch": Span(0.29, 0.41, 0.65)}
-"""The host's time without each over that with it, of 13 recorded loops of benchmarks/planted in
-which launches set the pace: the most is rounded."""
-
-UNKNOWN = Span(0.0, 1.0, 1.0)
+WITHOUT_PROFILER = {"nsys": 0.8, "torch": 0.65}
+"""The host's time without each over that with it, at most: rounded, of 13 recorded loops of
+benchmarks/planted in which launches set the pace."""
 
 USUAL = 0.95
 """Quantile of the gaps: longer ones hold more than a call's share of the profiler's time."""
 
 
-def plain(recording: Recording, plain_ns: float, share: Span = UNKNOWN) -> ScaleHost:
+def plain(recording: Recording, plain_ns: float, most: float = 1.0) -> ScaleHost:
     """The change by which a step takes plain_ns, its time without a profiler (docs/replay.md).
 
-    If a step takes longer even without the host's time, but by no more than NOISE, that stays as
+    most: the share of the host's time that is left, at most, unless a step then is too short. If
+    a step takes longer even without the host's time, but by no more than NOISE, that stays as
     recorded; if by more, raises TraceError.
     """
     gaps = recording.calls.loc[~recording.calls["beside"], "gap_ns"]
@@ -48,9 +47,9 @@ def plain(recording: Recording, plain_ns: float, share: Span = UNKNOWN) -> Scale
         )
     # The most, if by it a step takes as long, within what replays are off by; if it does even
     # without any host time, the times tell nothing of the host.
-    slowest_ns = takes(up_to_ns, share.most)
+    slowest_ns = takes(up_to_ns, most)
     known = slowest_ns >= (1 - REPLAYED_WITHIN) * min(takes(up_to_ns, 1), enough)
-    most = share.most if known else 1.0
+    most = most if known else 1.0
     hidden = known and slowest_ns <= (1 + REPLAYED_WITHIN) * least_ns
     factor = most if hidden else largest(partial(takes, up_to_ns), most, enough)
     return ScaleHost(factor, up_to_ns)
