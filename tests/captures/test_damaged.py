@@ -34,7 +34,7 @@ def export(export: Export) -> Export:
         ("c.json", b'{"traceEvents": [', "ends in the middle, before any event"),
         ("c.json", b"[" * 9999, "ends in the middle, before any event"),
         ("c.json", b'[{"ph": "X", "cat": "x", "ts": 1, "dur": 1}]', "no event .*; record CPU"),
-        ("c.json", b'[{"ph": "X", "cat": "runtime", "ts": 1, "dur": 1}]', "; record some"),
+        ("c.json", b'[{"ph": "X", "cat": "cuda_runtime", "ts": 1, "dur": 1}]', "; record some"),
         ("c.json", b"<html>\n404", r"begin with '<html>\\n404'; give"),
         ("c.sqlite", SQLITE + b"garbage", "is not .*; export or copy it again"),
         ("c.sqlite.gz", packed(SQLITE * 99)[:-9], "end-of-stream marker.*; export or"),

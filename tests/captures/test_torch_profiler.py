@@ -52,7 +52,6 @@ def apart(*marks: str) -> list[Any]:
 
 LATER = 10**15
 OTHERS = [event("user_annotation", "step", 0, 100, pid=2), *launched(3, 5, pid=2)[:1]]
-OF_2021 = [e | {"cat": c} for e, c in zip(launched(1, 5), ("Runtime", "Kernel"), strict=True)]
 CASES = [
     # Events besides a step, device time by path and (us) without a known launch, and notes.
     *[([*launched(1, 5), event("kernel", "bad", 20, length)], {"step": 1_000}, 0, {"bad work": 1})
@@ -78,7 +77,6 @@ CASES = [
     ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, 1, {"reused numbers": 1}),
     ([*launched(1, 5), *launched(2, 50), *launched(1, 5.2), *launched(3, 60)], {"step": 2_000}, 2,
      {"reused numbers": 2}),
-    (OF_2021, {"step": 1_000}, 0, {}),
     # A kernel without its call is a device's all the same.
     ([event("cpu_op", "aten::mm", 0, 10), launched(1, 5)[1]], {"step": 0}, 1, {}),
     # Of operators beside work that isn't read, nobody knows whether they are all.

@@ -23,8 +23,6 @@ WORK = {
     "hpu_op": KERNEL,
     "gpu_memcpy": COPY,
     "gpu_memset": SET,
-    "memcpy": COPY,
-    "memset": SET,
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
@@ -35,12 +33,11 @@ Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
 PARTS = {
     "user_annotation": "ranges",
     **dict.fromkeys(WORK, "work"),
-    **dict.fromkeys(("runtime", "driver"), "calls"),
     "overhead": "overheads",
-    **dict.fromkeys(("cpu_op", "operator"), "operators"),
+    "cpu_op": "operators",
     THREAD_NAME: "threads",
 }
-"""The part of an event, by its category in lower case."""
+"""The part of an event, by its category, which torch so names since 1.12."""
 
 API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
@@ -99,7 +96,7 @@ class Trace:
         part = part_of(category)
         if category == SYNCHRONIZATION:
             part, events = "waits", [event for event in events if event.name == WAIT]
-        if part is None and (category or "").lower() not in NOT_WORK:
+        if part is None and category not in NOT_WORK:
             # Of an unknown category, what is on a stream, or has none, may be work.
             some = [e for e in events if not category or e.args.stream is not None]
             self.unread += Counter({category or "": len(some)})
@@ -130,8 +127,7 @@ class Trace:
             "thread": self._identities([*map(attrgetter("tid"), events)]),
         }
         if part == "work":
-            kind = [*WORK].index(str(category).lower())
-            columns["kind"] = np.full(len(events), kind, dtype=np.int8)
+            columns["kind"] = np.full(len(events), [*WORK].index(str(category)), dtype=np.int8)
         for name in NUMBERS.get(part, ()):
             columns[name] = integers([*map(attrgetter(f"args.{name}"), events)])
         self._columns[part].append(columns)
@@ -191,5 +187,5 @@ def parts_of(text: Iterable[bytes], wanted: tuple[str, ...]) -> Trace:
 
 def part_of(category: str | None) -> str | None:
     """The part of the events of a category."""
-    name = str(category).lower()
+    name = str(category)
     return PARTS.get(name, "calls" if name.endswith(API) else None)
