@@ -72,7 +72,7 @@ EVENTS = [
     event("kernel", "k", 1, 2.25, args=LISTS),
     *launched(1, 5),
     {"ph": "M", "name": "process_name", "args": {"name": "python"}},
-    *launched(2, 4745504747324.551, 7.5, cat="Runtime"),
+    *launched(2, 4745504747324.551, 7.5),
 ]
 TRACE: dict[str, Any] = {"schemaVersion": 1, "traceEvents": EVENTS, "traceName": "]}"}
 WHOLE = json.dumps(TRACE).encode()
