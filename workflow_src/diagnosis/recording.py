@@ -5,7 +5,7 @@ All times are integer nanoseconds.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ Mask = npt.NDArray[np.bool_]
 
 NONE: Indices = np.zeros(0, dtype=np.int64)
 
-LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", "free", "other"
+SYNCHRONIZE, ALLOCATE, FREE, OTHER = "synchronize", "malloc", "free", "other"
 """The kinds of captures.call_kinds that matter here."""
 
 SHORT_NS = 5_000
@@ -34,14 +34,6 @@ WORK = (
 )
 WAITS = ("call", "work", "return_ns", "blocked")
 TIES = ("work", "after", "gap_ns")
-
-
-class Span(NamedTuple):
-    """A quantity's 95 % interval, and what is usual in between."""
-
-    least: float
-    usual: float
-    most: float
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from workflow_src.diagnosis.remedies.steps import OPTIMIZER, PASSES, launched, w
 READ = ("timings", "operators", "products")
 
 USUAL_HOST_NS = 15_000.0
-"""The host's time for a launch where no case of the run is launch-bound, and between two kernels of
-a graph where it replayed none (examples/h100 and examples/h200 of 6a6a4d6)."""
+"""The host's time for a launch where no case of the run is launch-bound, as those of examples/h100
+and examples/h200 of 6a6a4d6."""
 
 GRAPH_GAP_NS = 500.0
+"""Between two kernels of a graph where the run replayed none."""
 
 Run = Mapping[str, pd.DataFrame]
 """Joined tables by name; without ceilings if the run has none."""

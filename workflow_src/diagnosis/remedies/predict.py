@@ -10,7 +10,7 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Edit, Plan, Span
+from workflow_src.diagnosis.recording import Edit, Plan
 from workflow_src.diagnosis.remedies.effects import COMPILE, EFFECTS
 from workflow_src.diagnosis.remedies.rates import About
 from workflow_src.diagnosis.remedies.steps import UNIT_NS
@@ -30,6 +30,14 @@ rules were made lie inside (benchmarks/README.md)."""
 
 COMPILED_UNSURE = 0.75
 """The kernels of compiled code take half to twice the time that is predicted."""
+
+
+class Span(NamedTuple):
+    """A quantity's 95 % interval, and what is usual in between."""
+
+    least: float
+    usual: float
+    most: float
 
 
 class Host(NamedTuple):
