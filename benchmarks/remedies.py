@@ -20,7 +20,7 @@ from workflow_src.common.remedies import GRAPH, REMEDIES
 from workflow_src.tables.remedies import Phases, Run, graph_gap_ns, phases_of, plain_steps
 
 KEYS = ["case", "phase", "remedies"]
-NEEDED = ("timings", "operators", "products", "ceilings")
+NEEDED = ("timings", "operators", "ceilings")
 
 DEVELOPED = (*("ctx128", "ctx512"), "medium-ctx256-bf16")
 """In the names of the cases on which rules were made."""

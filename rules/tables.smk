@@ -155,7 +155,7 @@ rule remedies:
     input:
         tables=expand(
             "results/{{tag}}/tables/{table}.csv",
-            table=("timings", "operators", "products"),
+            table=("timings", "operators"),
         ),
         ceilings=made(dag.plan, "ceilings"),
     output:

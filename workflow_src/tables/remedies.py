@@ -1,7 +1,6 @@
 """What each plain step would take with remedies: remedies.csv, from the joined tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -22,7 +21,7 @@ from workflow_src.diagnosis.remedies.effects import COMPILE, NotKnownError, comb
 from workflow_src.diagnosis.remedies.rates import About, rates_of
 from workflow_src.diagnosis.remedies.steps import OPTIMIZER, PASSES, launched, work_of
 
-READ = ("timings", "operators", "products")
+READ = ("timings", "operators")
 
 USUAL_HOST_NS = 15_000.0
 """The host's time for a launch where no case of the run is launch-bound, as those of examples/h100
@@ -55,7 +54,7 @@ def phases_of(run: Run) -> dict[str, dict[str, About]]:
     """The phases that can be replayed; none if the run measured no ceilings."""
     if "ceilings" not in run:
         return {}
-    rates, timings = rates_of(run["ceilings"], run["products"]), run["timings"]
+    rates, timings = rates_of(run["ceilings"]), run["timings"]
     work = dict(iter(work_of(run["operators"]).groupby(["case", "phase"])))
     found: dict[str, dict[str, About]] = {}
     for phase in PHASES:
@@ -65,14 +64,9 @@ def phases_of(run: Run) -> dict[str, dict[str, About]]:
             if (case, phase) not in work:
                 continue
             step = launched(work[case, phase].reset_index(drop=True))
-            # Products of models of its size and context don't count.
-            others = rates.products["group"] != f"{row['size']} {row['context']}"
-            known = replace(rates, products=rates.products[others])
-            tokens = int(row["batch"]) * int(row["context"])
             parameters = float(row.get("parameters", 0.0))
-            found.setdefault(case, {})[phase] = About(
-                step, row["median_ms"], known, row["precision"], tokens, parameters
-            )
+            about = About(step, row["median_ms"], rates, row["precision"], parameters)
+            found.setdefault(case, {})[phase] = about
     return found
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Edit, Mask, Plan, graphed, merged
+from workflow_src.diagnosis.recording import Edit, Plan, graphed, merged
 from workflow_src.diagnosis.remedies import steps
-from workflow_src.diagnosis.remedies.rates import About, flops_of, products
+from workflow_src.diagnosis.remedies.rates import About
 
 UPDATES = {"foreach": (80, 8, 0.5), "fused": (28, 1, 0.3)}
 """Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, kernels,
@@ -28,16 +28,8 @@ STACK = ("bf16", SDPA, "fused")
 CASTS_LAUNCHED = {steps.FORWARD: 1.6, steps.BACKWARD: 0.8}
 """Casts for each product outside of attention's core, in launches of the usual price."""
 
-NARROWER = {
-    "scores": 0.65,
-    "softmax": 1.05,
-    "feed_forward": 0.55,
-    "rotary": 1.3,
-    "block": 1.4,
-}
-"""By range, 1 for others, the time of passes over tensors under autocast, of that in float32:
-scores and the feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and
-where both types meet, torch has no vectorized kernel."""
+FUSED_SHARE = 0.5
+"""Of the time of attention's products, what fused attention takes in forward."""
 
 BACKWARD_SHARE = 2.5
 """FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
@@ -78,42 +70,31 @@ def _narrow(precision: str, about: About, plan: Plan, _: Remedies) -> None:
     step, bf16 = about.step, precision == "bf16"
     if precision not in about.rates.product_flops_per_ms:
         raise NotKnownError(f"the run has no ceiling of products in {precision}")
-    rows, ms = products(about, precision)
-    factor = np.ones(len(step.work))
-    factor[rows] = ms / step.work["device_ms"].to_numpy()[rows]
+    rates, products = about.rates.product_flops_per_ms, step.of("kind", steps.PRODUCT)
+    slower = rates.get(about.precision, rates[precision]) / rates[precision]
+    factor = np.where(products | step.of("kind", steps.CORE_PRODUCT), slower, 1.0)
     if bf16:
-        passes = step.of("kind", steps.ELEMENTWISE)
-        factor[passes] = [NARROWER.get(leaf, 1.0) for leaf in step.texts["leaf"][passes]]
+        # Casts of what they read and write move as many bytes again.
+        casts_ms = step.work["bytes"] / about.rates.copy_bytes_per_ms
+        factor[products] += (casts_ms / step.work["device_ms"])[products]
         for name, casts in CASTS_LAUNCHED.items():
-            calls = step.where(step.of("kind", steps.PRODUCT) & step.of("pass", name))
+            calls = step.where(products & step.of("pass", name))
             _change(plan, Edit(calls, gap_factor=1 + casts))
     _change(plan, Edit(work=np.arange(len(step.row)), factor=factor[step.row]))
 
 
-def _fuse_attention(about: About, plan: Plan, remedies: Remedies) -> None:
+def _fuse_attention(about: About, plan: Plan, _: Remedies) -> None:
     step = about.step
     products = step.of("kind", steps.CORE_PRODUCT) & step.of("pass", steps.FORWARD)
     if not products.any():
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
-    forward_ms = _attention_ms(about, plan, products, remedies)
+    forward_ms = FUSED_SHARE * float(plan.duration_ns[step.where(products)].sum()) / NS_PER_MS
     layers = int(step.work.loc[products, "launches"].max())
     for name, kernels in ATTENTION_KERNELS.items():
         calls = step.where(step.of("leaf", *steps.CORE) & step.of("pass", name))
         if len(calls):
             ms = forward_ms * (BACKWARD_SHARE if name == steps.BACKWARD else 1.0)
             _merge(plan, calls, kernels * layers, ms, FUSED_PRICE)
-
-
-def _attention_ms(about: About, plan: Plan, products: Mask, remedies: Remedies) -> float:
-    """Forward's, by its FLOPs, at a rate between the present products' and the ceiling."""
-    flops = float(flops_of(about.step.work[products]).sum())
-    if not flops:
-        raise NotKnownError("the sizes of attention's products are not known")
-    now_ms = float(plan.duration_ns[about.step.where(products)].sum()) / NS_PER_MS
-    present = flops / max(now_ms, 1e-9)
-    precision = next((name for name in ("bf16", "tf32") if name in remedies), about.precision)
-    most = max(about.rates.product_flops_per_ms.get(precision, present), present)
-    return flops / float((present * most) ** 0.5)
 
 
 def _update(optimizer: str, about: About, plan: Plan, _: Remedies) -> None:

@@ -1,6 +1,5 @@
 """A phase's device work, from the record of its operators, and as one step to replay."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,16 +23,12 @@ optimizer's, and what no remedy touches, as casts."""
 
 CORE = ("scores", "softmax", "values")
 
-SIZES = ["m", "n", "k", "matrices"]
-
-WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", *SIZES)
+WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", "bytes")
 """Columns of a phase's work, a row per operator, place and kernel: `leaf` is the innermost range,
-`instances` how often its range runs in a step; SIZES are those of a product, else 0."""
+`instances` how often its range runs in a step; bytes: moved, or 0 where that isn't known."""
 
 SINGLE = ("gemm", "attention", "embedding", "optimizer", "loss", "communication")
 """Families whose kernels can't be fused with their neighbors."""
-
-SHAPE = re.compile(r"(?:(\d+) x )?(\d+) x (\d+)")
 
 
 def work_of(operators: pd.DataFrame) -> pd.DataFrame:
@@ -51,11 +46,9 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
         "leaf": path.str[-1].fillna(""),
         "launches": operators["calls_per_step"].round().clip(lower=1).astype("int64"),
         "device_ms": operators["busy_ms_per_step"].astype("float64"),
+        "bytes": operators["bytes_per_step"].fillna(0.0),
     }
-    products = [*map(product_sizes, operators["shapes"])]
-    sizes = pd.DataFrame(products, operators.index, SIZES)
-    sizes[operators["family"] != "gemm"] = 0
-    work = pd.DataFrame(columns).join(sizes)
+    work = pd.DataFrame(columns)
     work["kind"] = _kinds(work, operators)
     # A range runs in a step as often as most of its operators do.
     ranges = work.groupby(["case", "phase", "pass", "path"])["launches"]
@@ -70,22 +63,10 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.objec
     casts &= operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
     family = operators["family"]
     core, multiplies = work["leaf"].isin(CORE), family == "gemm"
-    known = multiplies & (work["m"] > 0)
     updates, passes = work["pass"] == OPTIMIZER, ~family.isin(SINGLE)
-    conditions = [updates, multiplies & core, known, casts & ~core, passes]
+    conditions = [updates, multiplies & core, multiplies, casts & ~core, passes]
     kinds = [UPDATE, CORE_PRODUCT, PRODUCT, OTHER, ELEMENTWISE]
     return np.select(conditions, kinds, OTHER).astype(object)
-
-
-def product_sizes(shapes: object) -> tuple[int, int, int, int]:
-    """m, n, k and the number of matrices of a product with these inputs; zeros if it is none."""
-    matches = [SHAPE.fullmatch(part) for part in str(shapes).split("; ")]
-    matrices = [each.groups() for each in matches if each]
-    if len(matrices) > 1:
-        (batch, m, k), (other, rows, n) = matrices[-2:]
-        if k == rows and (batch is None) == (other is None):
-            return int(m), int(n), int(k), int(batch or 1)
-    return 0, 0, 0, 0
 
 
 UNIT_NS = 1_000_000
