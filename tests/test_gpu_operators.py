@@ -25,7 +25,7 @@ def test_almost_all_device_time_is_explained(
     case = replace(CASE, precision=precision, attention=attention, optimizer=optimizer)
     write_json(tmp_path / "b.json", benchmark(case, 3, 3))
     tables = case_tables(captured(tmp_path, case), tmp_path / "b.json")
-    alignment, products = tables["alignment"], tables["products"]
+    alignment = tables["alignment"]
     assert set(alignment["phase"]) == set(PHASES)
     assert (alignment["aligned_share"] >= 0.99).all()
     assert (alignment["gemm_share_with_shape"] >= 0.99).all()
@@ -33,8 +33,6 @@ def test_almost_all_device_time_is_explained(
     assert (alignment["flops"] == alignment["flops_expected"]).all()
     # The loss gathers with a kernel that elsewhere looks up embeddings: 0.6 % of two layers' time.
     assert (alignment["family_disagreement_share"] <= 0.005).all()
-    assert set(products["layout"]) <= {"nn", "nt", "tn"}
-    assert set(products["direction"]) == {"forward", "input gradient", "weight gradient"}
     operators = tables["operators"]
     inside = operators[operators["path"].str.startswith("train_step/")]
     gemms = inside[inside["family"] == "gemm"]

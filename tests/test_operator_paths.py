@@ -1,16 +1,41 @@
 """What launched an activity is placed by the capture's ranges, which the record may have lost."""
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.test_operators import operator
-from tests.test_product_names import PLAIN, lost, record
+from tests.test_operators import CASE, operator
+from workflow_src.measure import operators
+from workflow_src.measure.workload import Workload
 from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.operators import operator_tables
 
+# No two of its dimensions coincide.
+PLAIN = replace(CASE, context=6, batch=3, vocabulary=50)
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
+
+
+@cache
+def record() -> Any:
+    """What launched the work of a training step on this CPU."""
+    workload = Workload(PLAIN)
+    workload.train_step()
+    return operators.launched(workload.train_step, "cpu")
+
+
+def lost(launched: Any, name: str) -> Any:
+    """The record with every second operator outside of the ranges of this name."""
+    cut = [
+        each | {"range": each["range"].replace(f"/{name}", "")} for each in launched["operators"]
+    ]
+    sequence = [
+        [number + len(cut) * (place % 2), said]
+        for place, (number, said) in enumerate(launched["sequence"])
+    ]
+    return launched | {"operators": [*launched["operators"], *cut], "sequence": sequence}
 
 
 def captured(launched: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -48,7 +73,7 @@ TIED = {"softmax": "aten::exp", "scores": "aten::bmm", "values": "aten::bmm", "q
 @pytest.mark.parametrize("name", TIED)
 def test_work_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
     """Forward; and a gradient where the record ties it to operators of a single range."""
-    launched = record(PLAIN)
+    launched = record()
     capture = captured(launched)
     whole, after = (operators_of(capture, each) for each in (launched, lost(launched, name)))
     for source in {"", TIED[name]}:
@@ -60,6 +85,7 @@ def test_work_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
 def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     silu, div = (operator(name, "4x8", range="forward/block") for name in ("silu", "aten::div"))
     backward = div | {"operator": "aten::neg", "forward_operator": "aten::div"}
+    backward["forward_shapes"] = div["shapes"]
     launched = {"operators": [silu, div, backward], "names": ["a", "b", "c"], "continued": []}
     launched["sequence"] = [[0, 0], [1, 1], [1, 1], [2, 2]]
     ranges, activities = captured(launched)

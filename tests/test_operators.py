@@ -76,14 +76,14 @@ def test_a_capture_is_explained_with_the_formulas_flops_and_obeys_all_laws(
     assert (
         alignment["flops"] == alignment.loc["forward", "flops"] * pd.Series([1, 3, 3]).array
     ).all()
-    products = tables["products"]
-    names = {"gate": "feed_forward", "up": "feed_forward", "down": "feed_forward"}
+    operators = tables["operators"].dropna(subset="flops_per_step")
+    component = operators["path"].str.rpartition("/")[2]
     work = {each.component: each.flops for each in forward_work(case)}
+    absent = {"softmax"} | ({"scores", "values"} if attention == "sdpa" else set())
     for phase in PHASES:
-        forward = products[(products["phase"] == phase) & (products["direction"] == "forward")]
-        found = forward.groupby(forward["product"].replace(names))["flops_per_step"].sum()
-        absent = {"softmax"} | ({"scores", "values"} if attention == "sdpa" else set())
-        assert found.to_dict() == {name: n for name, n in work.items() if name not in absent}
+        times = 1 if phase == "forward" else 3
+        found = operators[operators["phase"] == phase].groupby(component)["flops_per_step"].sum()
+        assert found.to_dict() == {n: times * work[n] for n in work if n not in absent}
     assert check(joined(tables, case, tmp_path)).to_dict("records") == []
 
 
@@ -250,8 +250,7 @@ def captured(*kernels: tuple[str, int]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def recorded(*sequence: tuple[int, str], continued: Sequence[Sequence[int]] = ()) -> Row:
     """The record of a step: two products and an addition, as numbered in `sequence`."""
-    about = {"order": 0, "part": 0, "strides": [[16, 1], [1, 16]], "range": "block/qkv"}
-    product = operator("aten::mm", "16x16 16x48", **about)
+    product = operator("aten::mm", "16x16 16x48", range="block/qkv")
     addition = operator("aten::add", "16 16", range="block")
     names = list(dict.fromkeys(name for _, name in sequence))
     rows = [[number, names.index(name)] for number, name in sequence]
@@ -273,11 +272,10 @@ def test_a_call_of_several_kernels_is_one_product() -> None:
     )  # fmt: skip
     kernels = [("[CUDA memset]", 1), (GEMM, 60), (SPLIT, 9), (GEMM, 20), (ADD, 10)]
     tables = tables_of(kernels, launched)
-    products = tables["products"].set_index("short_name")
-    assert products["flops_per_step"].sum() == 2 * (2 * 16 * 16 * 48)
-    assert products["calls_per_step"].to_dict() == {GEMM: 2, "splitKreduce_kernel": 0}
-    assert products["kernels_per_step"].to_dict() == {GEMM: 2, "splitKreduce_kernel": 1}
-    assert (products["product"] == "qkv").all() and (products["layout"] == "nt").all()
+    flops = tables["operators"].dropna(subset="flops_per_step").set_index("short_name")
+    assert flops["flops_per_step"].to_dict() == {
+        GEMM: 2 * (2 * 16 * 16 * 48), "splitKreduce_kernel": 0, "[CUDA memset]": 0,
+    }  # fmt: skip
     row = tables["alignment"].iloc[0]
     assert (row["aligned_share"], row["gemm_share_with_shape"]) == (1.0, 1.0)
     moved = tables["operators"].groupby("operator")["bytes_per_step"].sum()
@@ -348,7 +346,7 @@ def test_a_record_that_is_missing_is_said_to_be(launched: Row | None, status: st
     tables = tables_of([(GEMM, 70)], launched)
     assert tables["alignment"]["status"].tolist() == [status]
     assert tables["alignment"]["flops_expected"].tolist() == [expected_flops(CASE, "forward")]
-    assert len(tables["operators"]) == len(tables["products"]) == 0
+    assert tables["operators"].empty
     assert {"phase", "operator"} <= set(tables["operators"].columns)
 
 

@@ -19,9 +19,9 @@ from workflow_src.common.table_schema import columns
 
 Tables = dict[str, pd.DataFrame]
 
-OPTIONAL = {"ledger", "environments", "operators", "products", "ceilings", "alignment"}
+OPTIONAL = {"ledger", "environments", "operators", "ceilings", "alignment"}
 READ = (
-    *("timings", "ranges", "kernels", "captures", "work", "environments", "ledger", "products"),
+    *("timings", "ranges", "kernels", "captures", "work", "environments", "ledger"),
     *("operators", "alignment", "remedies", "ceilings"),
 )
 """The tables that answers read; of the last, no row belongs to a case."""
@@ -111,7 +111,7 @@ def _gone_wrong(draw: random.Random, tables: Tables, case: str, of_phases: set[s
         tables["timings"] = table
         without(of_phases - {"timings"}, lost)
     if draw.random() < 0.1:
-        without({"kernels", "ledger", "operators", "products"})
+        without({"kernels", "ledger", "operators"})
         captures = tables["captures"].copy()
         counted = [name for name in captures if name.endswith(("_ns", "activities"))]
         captures.loc[captures["case"] == case, counted] = 0

@@ -49,14 +49,14 @@ QUESTIONS: dict[str, Question] = {
 CARDS = Question(
     "cards",
     ("timings", "ranges", "kernels", "captures", "work"),
-    ("ledger", "products", "environments", "ceilings", "operators", "remedies", "findings"),
+    ("ledger", "environments", "ceilings", "operators", "remedies", "findings"),
     studies=("levers",),
 )
 
 OPENING = Question(
     "opening",
     ("timings", "ranges", "kernels", "captures", "environments", "work"),
-    ("ledger", "operators", "ceilings", "products"),
+    ("ledger", "operators", "ceilings"),
 )
 
 FRONT: dict[str, Question] = {

@@ -157,7 +157,6 @@ TABLES = (
     "environments",
     "ledger",
     "operators",
-    "products",
     "alignment",
 )
 """The tables made for each case, then joined over all cases."""

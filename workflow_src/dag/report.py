@@ -24,7 +24,7 @@ from workflow_src.studies.study import STUDIES
 BODIES = [f"{TEMPLATES}/report.{form}.j2" for form in ("md", "html")]
 """They set chapters one after another; the page's own stand around the second."""
 
-OF_ONE = (*CARDS.tables, "ledger", "products", "operators", "environments", "findings")
+OF_ONE = (*CARDS.tables, "ledger", "operators", "environments", "findings")
 """The tables of a case's own card."""
 
 LATE = ("ceilings", "remedies", "findings")

@@ -6,7 +6,7 @@ Captures are read by other code (captures), so that changing that code makes no 
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch._dynamo  # noqa: F401
 from torch._C._profiler import RecordScope, _EventType
 
-from workflow_src.common.operators import DISPATCHED, MULTIPLYING
+from workflow_src.common.operators import DISPATCHED
 from workflow_src.measure.rows import Row
 from workflow_src.measure.windows import profiled
 
@@ -85,24 +85,17 @@ class Call:
     """A call of an operator.
 
     place: the number of the innermost range open on its thread, or -1; node: the call that runs its
-    node of autograd's graph; number: how many calls of the same product came before it in that node
-    or, without one, in that range; calls: the operators that it calls; inner: the first of its own
-    name among them; is_inner: whether it is that of its caller.
+    node of autograd's graph; calls: the operators that it calls; inner: the first of its own name
+    among them; is_inner: whether it is that of its caller.
     """
 
     event: Any
     name: str
     place: int
     node: "Call | None"
-    number: int = 0
     calls: set[str] = field(default_factory=set)
     inner: "Call | None" = None
     is_inner: bool = False
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether it is a product that calls no other, as autocast's do."""
-        return self.name in MULTIPLYING and MULTIPLYING.isdisjoint(self.calls)
 
     @property
     def innermost(self) -> "Call":
@@ -155,15 +148,11 @@ def host(roots: Sequence[Any]) -> Host:
             place = len(ranges) - 1
         waiting += [(child, place, node, caller) for child in reversed(event.children)]
     calls.sort(key=lambda call: call.event.start_time_ns)
-    so_far: defaultdict[tuple[str, int], int] = defaultdict(int)
-    forward: dict[int, Call] = {}
-    for call in calls:
-        if call.multiplies:
-            place_of_product = (call.name, id(call.node) if call.node else call.place)
-            call.number = so_far[place_of_product]
-            so_far[place_of_product] += 1
-        if call.node is None and not call.name.startswith(NODE):
-            # It sees the number of the next node to be made: the last to see it makes that.
-            forward[call.event.extra_fields.sequence_number] = call
+    # Each sees the number of the next node to be made: the last to see it makes that.
+    forward = {
+        call.event.extra_fields.sequence_number: call
+        for call in calls
+        if call.node is None and not call.name.startswith(NODE)
+    }
     forward.pop(-1, None)
     return Host(ranges, calls, forward)

@@ -25,18 +25,18 @@ def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
 
     range: in a backward pass the forward operator's; shapes, dtypes: per input, None where it is no
     tensor, a list for a list of tensors; stored: see `_stored`, where it differs from the shapes;
-    values: whole numbers and lists of them among the other inputs. A product also has strides,
-    order (among the products of its range, of the forward operator) and part (among those of its
-    backward node).
+    values: whole numbers and lists of them among the other inputs; forward_shapes: those of the
+    forward operator, if it is of a backward pass.
     """
     node = call.node
     forward = of.forward.get(node.event.extra_fields.sequence_number) if node else None
     inputs = call.event.extra_fields.inputs
+    sizes = partial(_each, say=lambda tensor: list(tensor.sizes))
     row: Row = {
         "range": of.path(forward or call),
         "operator": call.name,
         "forward_operator": forward.name if forward else "",
-        "shapes": [_each(value, lambda tensor: list(tensor.sizes)) for value in inputs],
+        "shapes": [*map(sizes, inputs)],
         "dtypes": [_each(value, lambda tensor: str(tensor.dtype)[6:]) for value in inputs],
         "values": [_whole(value) for value in values],
     }
@@ -44,10 +44,8 @@ def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
         row["stored"] = stored
     if call.calls:
         row["calls"] = sorted(call.calls)
-    if call.multiplies:
-        row["strides"] = [_each(value, lambda tensor: list(tensor.strides)) for value in inputs]
-        row["order"] = (forward or call).number
-        row["part"] = call.number if node else 0
+    if forward:
+        row["forward_shapes"] = [*map(sizes, forward.event.extra_fields.inputs)]
     return row
 
 

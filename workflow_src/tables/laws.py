@@ -22,7 +22,7 @@ from workflow_src.placing.ledger import CAUSES
 
 PHASE = ["case", "phase"]
 
-READ = ("captures", "kernels", "ranges", "ledger", "operators", "products", "alignment")
+READ = ("captures", "kernels", "ranges", "ledger", "operators", "alignment")
 SIDE = re.compile(
     r"(?:(?P<how>max|nunique) )?(?P<what>.+) of (?P<rows>\w+)(?: where (?P<where>.+))?"
 )
@@ -31,9 +31,6 @@ ROUNDING = 1e-12
 """The share of a sum that may be lost to rounding; a FLOP or a byte is more."""
 
 AT_MOST = "<="
-
-FLAGS = {"recorded": False, "whole": False}
-"""What is known of a phase that nothing is said of."""
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -44,16 +41,15 @@ def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Ser
 
 
 def derived(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The rows of laws.csv by name. lost: whether no captured range has an operator's path.
+    """The rows of laws.csv by name. recorded: whether it is known what launched a phase's work;
+    lost: whether no captured range has an operator's path.
 
     Raises KeyError if a table or a column is missing.
     """
-    phases = _phases(tables)
-    kernels, products = (
-        tables[name].join(phases, on=PHASE).fillna(FLAGS).astype(dict.fromkeys(FLAGS, bool))
-        for name in ("kernels", "products")
+    kernels, ranges, ledger, operators = (
+        tables[name] for name in ("kernels", "ranges", "ledger", "operators")
     )
-    ranges, ledger, operators = (tables[name] for name in ("ranges", "ledger", "operators"))
+    recorded = _among(kernels, tables["alignment"].query("status == 'ok'"), PHASE)
     ns = (ranges[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
     ranges = ranges.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
     inner = ranges.query("path != phase")
@@ -62,26 +58,15 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
     counted = _among(kernels, tables["captures"].dropna(subset="stats_total_ns"), ["case"])
     return {
         **tables,
-        "kernels": kernels.assign(captured_path=kernels["path"], counted=counted),
-        "kernels_with_outer_paths": _with_outer_paths(tables["kernels"]),
+        "kernels": kernels.assign(
+            captured_path=kernels["path"], counted=counted, recorded=recorded
+        ),
+        "kernels_with_outer_paths": _with_outer_paths(kernels),
         "ranges": ranges,
         "inner_ranges": inner.assign(path=outer),
         "ledger": ledger.assign(causes_ns=causes),
         "operators": operators.assign(lost=~_among(operators, ranges, [*PHASE, "path"])),
-        "products": _products(products),
     }
-
-
-def _phases(tables: Tables) -> pd.DataFrame:
-    """What is known of each phase.
-
-    recorded: what launched its work; whole: each of its products has a shape; told_share: the share
-    of their time that has one.
-    """
-    known = tables["alignment"]
-    recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
-    found = known[PHASE].assign(recorded=recorded, whole=recorded & (share == 1))
-    return found.assign(told_share=share.where(recorded)).set_index(PHASE)
 
 
 def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
@@ -89,11 +74,6 @@ def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
     sums = kernels.query("phase != ''").groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
     outer = sums["path"].map(lambda path: [*accumulate(path.split("/"), "{}/{}".format)])
     return sums.assign(path=outer).explode("path")
-
-
-def _products(rows: pd.DataFrame) -> pd.DataFrame:
-    names = ["m", "n", "k", "calls_per_step", "matrices"]
-    return rows.assign(made_flops=2 * rows[names].astype("float64").prod(axis=1))
 
 
 @dataclass(frozen=True)

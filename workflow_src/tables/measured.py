@@ -11,7 +11,6 @@ from workflow_src.common.case import Case, case_of
 from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP, gpu_id
 from workflow_src.common.read_table import described
 from workflow_src.common.summary import by_process, summarize
-from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import parameter_count
 
@@ -19,8 +18,6 @@ Row = dict[str, Any]
 
 SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
 """Columns by what is known of a model and its batch; of a brought one by its benchmark."""
-
-REPLAYED = ("median_ms", "p20_ms", "p80_ms")
 
 COUNTER_STEP_S = 0.1
 """An H200's energy counter changes so often: up to this much may be missing from a reading."""
@@ -95,9 +92,10 @@ def _energy(found: Row) -> Row:
 def _replayed(found: Row | None) -> Row:
     if found is None:
         return {}
-    summary = summarize(found["samples_ns"]) if found["status"] == "ok" else {}
-    times = {f"replayed_{name}": summary[name] for name in REPLAYED if name in summary}
-    return {"replay_status": found["status"], "replay_reason": found["reason"]} | times
+    row = {"replay_status": found["status"], "replay_reason": found["reason"]}
+    if found["status"] == "ok":
+        row["replayed_median_ms"] = median(found["samples_ns"]) / NS_PER_MS
+    return row
 
 
 def doubts(result: Row) -> Row:
@@ -115,7 +113,6 @@ def doubts(result: Row) -> Row:
         "throttled": "; ".join(sorted(reasons - ({POWER_CAP} if readings else set()))),
         "other_processes_most": max(state.get("other_processes", 0) for state in states),
         "host_change_most": max(changes, default=None),
-        "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
         "locks_are_shared": result.get("locks_are_shared", True),
     }
 

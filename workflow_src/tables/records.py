@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.case import AnyCase
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.placing.paths import common_path
-from workflow_src.tables.products import call_names, short_dtype
 
-TIE = ["range_path", "of_operator", "product"]
+TIE = ["range_path", "of_operator", "of_shapes"]
 """What the records of a gradient and of its forward operator have in common."""
 
 GIVEN = ("shapes", "dtypes")
+WORDS = ("operator_name", "forward_operator", *TIE, *GIVEN)
+SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 
 NOT_ALIGNED = -1
 RUN = 8
@@ -41,13 +41,13 @@ def in_steps(activities: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_records(
-    steps: pd.DataFrame, launched: Launched, case: AnyCase, captured: Collection[str]
+    steps: pd.DataFrame, launched: Launched, captured: Collection[str]
 ) -> pd.DataFrame:
     """A phase's activities with what launched each, as far as the record aligns with the capture.
 
     operator: its number there, or NOT_ALIGNED, and in words; call: the place in the record's
-    sequence of the call's first activity; product: its name, or ""; own_family: of the operator;
-    path and captured_path: see with_paths. captured: the paths of the phase's ranges.
+    sequence of the call's first activity; own_family: of the operator; path and captured_path: see
+    with_paths. captured: the paths of the phase's ranges.
     """
     sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
     names = pd.Series(launched["names"], dtype="str")
@@ -60,19 +60,17 @@ def with_records(
     for later, earlier in launched["continued"]:
         first[later] = earlier
     operator, call = np.append(sequence[:, 0], NOT_ALIGNED)[place], first[place]
-    products = call_names(launched, case)
-    nothing = dict.fromkeys(("range_path", "operator_name", "forward_operator", *GIVEN), "")
-    words = pd.DataFrame([*map(_in_words, launched["operators"]), nothing])
+    words = pd.DataFrame([*map(_in_words, launched["operators"]), dict.fromkeys(WORDS, "")])
     words["own_family"] = families(words["operator_name"])
-    return with_paths(
-        steps.assign(
-            **words.iloc[operator].set_index(steps.index),
-            operator=operator,
-            call=call,
-            product=[products.get(each, "") for each in call],
-        ),
-        captured,
-    )
+    said = words.iloc[operator].set_index(steps.index)
+    return with_paths(steps.assign(**said, operator=operator, call=call), captured)
+
+
+def short_dtype(dtype: Any) -> str:
+    """A dtype as tables have it; of a list of tensors each different one."""
+    if isinstance(dtype, list):
+        return "/".join(sorted({short_dtype(each) for each in dtype}))
+    return SHORT_DTYPES.get(dtype, str(dtype))
 
 
 def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
@@ -82,6 +80,8 @@ def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
         "range_path": operator["range"],
         "operator_name": operator["operator"],
         "forward_operator": operator["forward_operator"],
+        "of_operator": operator["forward_operator"] or operator["operator"],
+        "of_shapes": str(operator.get("forward_shapes", operator["shapes"])),
         "shapes": "; ".join(
             f"list of {len(dtype)}"
             if isinstance(dtype, list)
@@ -100,14 +100,12 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     the innermost range around these; if they launched nothing, the recorded one; and its own if no
     range was captured there.
     """
-    known = table["operator"] != NOT_ALIGNED
-    gradient = known & (table["forward_operator"] != "")
-    of_operator = table["forward_operator"].where(gradient, table["operator_name"])
-    tied = table.assign(of_operator=of_operator)
-    own = tied[known & ~gradient].groupby(TIE)["path"].agg(common_path).rename("own")
+    gradient = table["forward_operator"] != ""
+    forward = table[(table["operator"] != NOT_ALIGNED) & ~gradient]
+    own = forward.groupby(TIE)["path"].agg(common_path).rename("own")
     recorded = (table["phase"] + "/" + table["range_path"]).str.rstrip("/")
     placed = recorded.where(recorded.isin(captured), table["path"])
-    path = tied.join(own, on=TIE)["own"].astype(object).fillna(placed)
+    path = table.join(own, on=TIE)["own"].astype(object).fillna(placed)
     return table.assign(path=path.where(gradient, table["path"]), captured_path=table["path"])
 
 

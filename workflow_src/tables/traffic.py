@@ -6,7 +6,7 @@ operators below their size follows from the inputs.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,6 +15,7 @@ import pandas as pd
 
 from workflow_src.common.operators import PRODUCTS
 from workflow_src.placing.families import family_of
+from workflow_src.tables.products import Operator, product_flops
 from workflow_src.tables.records import NOT_ALIGNED
 
 SIZES = {
@@ -33,7 +34,6 @@ ATTENTION = re.compile(
     "aten::(_scaled_dot_product)?_(flash|efficient|cudnn)_attention(_forward)?(_backward)?$"
 )
 
-Operator = Mapping[str, Any]
 Tensor = tuple[list[int], str]
 
 
@@ -68,22 +68,29 @@ def moved_bytes(operator: Operator, on_cpu: bool = False) -> int | None:
         return None
 
 
-def booked(found: pd.DataFrame, operators: Sequence[Operator]) -> pd.Series:
-    """The bytes of each activity of a phase, a call's with its first activity in the operator's
-    family, as a product may clear a workspace before and add up what it split after; or else with
-    its first kernel.
+def with_amounts(found: pd.DataFrame, operators: Sequence[Operator]) -> pd.DataFrame:
+    """A phase's activities with the `bytes` and `flops` of their calls; missing where unknown, and
+    without an operator.
 
-    Setting memory moves none of another operator's bytes. Missing where unknown, and without an
-    operator.
+    A call's lie with its first activity in the operator's family, as a product may clear a
+    workspace before and add up what it split after; or else with its first kernel. Setting memory
+    moves none of another operator's.
     """
     on_cpu = bool((found["kind"] == "operator").any())
-    amounts = pd.Series([moved_bytes(each, on_cpu) for each in operators], dtype="float64")
     known = found["operator"] != NOT_ALIGNED
     other = found["own_family"] != found["family"]
     clears = other & (found["kind"] == "set")
     order = found.assign(other=other, clears=clears).sort_values(["clears", "other"], kind="stable")
     elsewhere = order.duplicated(["step", "call"]).reindex(found.index) | clears
-    return found["operator"].map(amounts).mask(known & elsewhere, 0.0)
+
+    def of_calls(amounts: list[int | None]) -> pd.Series:
+        each = found["operator"].map(pd.Series(amounts, dtype="float64"))
+        return each.mask(known & elsewhere & each.notna(), 0.0)
+
+    return found.assign(
+        bytes=of_calls([moved_bytes(each, on_cpu) for each in operators]),
+        flops=of_calls([product_flops(each) for each in operators]),
+    )
 
 
 def _written(operator: Operator) -> int | None:

@@ -12,7 +12,7 @@ from markupsafe import escape
 
 from workflow_src.answers.facts import PRODUCTS, kernels
 from workflow_src.common.case import PHASES
-from workflow_src.common.components import COMPONENTS, module_of, told_apart
+from workflow_src.common.components import COMPONENTS, module_of
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.common.words import PHASES as IN_WORDS
 from workflow_src.paper.cells import Both
@@ -30,9 +30,6 @@ the second."""
 OWN = ("block", "attention")
 """What of these lies in no module below has a name of its own."""
 
-GATED = dict.fromkeys(("gate", "up", "down"), "feed_forward")
-"""The products that share a range."""
-
 
 def modules(run: Run) -> pd.DataFrame:
     """A row per module of each case's longest captured phase, from LEAST_SHARE_SHOWN of it on.
@@ -49,7 +46,7 @@ def modules(run: Run) -> pd.DataFrame:
     # What of backward is in none of its modules is told by operators.
     at = at[~(at["case"].isin(inner["case"]) & (at["node"] == at["phase"] + "/backward/"))]
     ms = over(pd.concat([at, spread(inner, parents, 3)]), KEY, "ms")
-    rate = rates(products(run, last), spread(traced, parents), parents, ms)
+    rate = rates(spread(traced, parents), ms)
     found = pd.DataFrame({"ms": ms} | rate, dtype=object).reset_index()
     whole = found[found["node"].isin(PHASES)].set_index("case")["ms"]
     # Its rows would be those of the whole step, in each share.
@@ -87,12 +84,9 @@ def spread(rows: pd.DataFrame, parents: Set[tuple[str, str]], least: int = 1) ->
     return rows.assign(node=nodes).explode("node").dropna(subset="node")
 
 
-def rates(
-    products: pd.DataFrame, at: pd.DataFrame, parents: Set[tuple[str, str]], ms: Numbers
-) -> dict[str, Numbers]:
+def rates(at: pd.DataFrame, ms: Numbers) -> dict[str, Numbers]:
     """FLOPs a second of nodes with products, bytes a second of others; see KNOWN."""
-    multiplied = spread(products.assign(ms=products["busy_ms_per_step"]), parents)
-    moved = at[at["bytes_per_step"] > 0]
+    multiplied, moved = at[at["flops_per_step"].notna()], at[at["bytes_per_step"] > 0]
 
     def taken(rows: pd.DataFrame) -> "pd.Series[float]":
         return rows.groupby(KEY)["ms"].sum().reindex(ms.index).fillna(0.0)
@@ -107,21 +101,6 @@ def rates(
     computes = to(summed(multiplied, "flops_per_step", "flops") / ms, "TFLOP/s")
     gb = summed(moved, "bytes_per_step", "bytes") / summed(moved, "ms", "ms")
     return {"tflops": computes.where(counted), "gbs": to(gb, "GB/s").where(reads)}
-
-
-def products(run: Run, last: pd.Series) -> pd.DataFrame:
-    """The products of each case's last phase, with the path of their module."""
-    rows = run["products"]
-    rows = rows[rows["phase"] == rows["case"].map(last)]
-    paths: dict[tuple[str, str], str] = {}
-    for case, mine in run["ranges"].groupby("case", sort=False):
-        top = f"{last.get(case)}/"
-        of_phase = [path for path in map(str, mine["path"].unique()) if path.startswith(top)]
-        paths |= {(str(case), name): path for path, name in told_apart(of_phase).items()}
-    told = zip(rows["case"], rows["product"].replace(GATED), strict=True)
-    rows = rows.assign(path=pd.Series([paths.get(key) for key in told], rows.index, dtype=object))
-    rows = rows[rows["path"].notna()]
-    return rows.assign(path=rows["path"].where(rows["direction"] == "forward", in_backward(rows)))
 
 
 def in_backward(rows: pd.DataFrame) -> pd.Series:
