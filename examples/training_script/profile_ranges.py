@@ -176,10 +176,7 @@ class Capture:
         after = optimizer.register_optimizer_step_post_hook(lambda *_: pop())
         self.undo += [before.remove, after.remove]
         plan = schedule(wait=first - 1, warmup=1, active=steps, repeat=1)
-        # Which stream waits for which: without it, a trace has only calls that say so of some two.
-        waits = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)
-        options = {"on_trace_ready": self.write, "experimental_config": waits}
-        self.profiler = None if NSYS else profile(schedule=plan, **options)
+        self.profiler = None if NSYS else profile(schedule=plan, on_trace_ready=self.write)
         together = dist.is_available() and dist.is_initialized()
         self.group = dist.new_group(backend="gloo") if together else None
         atexit.register(self.close)

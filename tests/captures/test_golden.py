@@ -49,7 +49,7 @@ def tables(found: Attributed) -> dict[str, pd.DataFrame]:
         path=text[found.paths.of_range], step=found.steps.is_step, rule=str(found.steps.rule)
     )
     notes = pd.DataFrame([(each.code, each.count, each.about) for each in found.notes])
-    read = {name: getattr(capture, name) for name in ("calls", "copies", "waits", "operators")}
+    read = {name: getattr(capture, name) for name in ("calls", "copies", "operators")}
     return {"ranges": ranges, "work": work, "notes": notes, "steps": steps(found), **read}
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export
-from workflow_src.captures.capture import UNKNOWN
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.device_work import event_ties
 from workflow_src.diagnosis.recording import SHORT_NS, Edit, Recording
@@ -95,35 +94,27 @@ def test_a_pageable_copy_blocks_only_if_its_call_returned_after_it_began(tmp_pat
     assert replay(recording, both).step_ns < 310 * US
 
 
-WAITING, OTHER = 9, 7
-"""Streams."""
-
-EVENTS: dict[str, tuple[list[tuple[int, int, int, int]], dict[int, int]]] = {
-    "the recorded one, not the latest": ([(35, WAITING, 15, OTHER)], {3: 0}),
-    "nothing yet": ([(15, WAITING, 5, OTHER)], {}),
-    "the waiting stream alone": ([(35, WAITING, UNKNOWN, UNKNOWN)], {3: 1}),
-    "another one of before the capture": (
-        [(35, WAITING, 15, OTHER), (36, WAITING, UNKNOWN, UNKNOWN)], {3: 0}
-    ),
-    "the later of two": ([(35, WAITING, 15, OTHER), (36, WAITING, 25, OTHER)], {3: 1}),
-    "its own stream": ([(5, WAITING, 2, OTHER), (37, WAITING, 36, WAITING)], {}),
-    "not what was launched before it": ([(45, WAITING, 15, OTHER)], {4: 0}),
-    "what contradicts the times": ([(35, WAITING, 32, 8)], {}),
-}  # fmt: skip
+EVENTS: dict[str, tuple[list[int], dict[int, int]]] = {
+    # When streams are made to wait; what waits for what.
+    "the last of another stream, not what runs at the same time": ([35], {3: 1}),
+    "both times once": ([35, 36], {3: 1}),
+    "nothing yet": ([15], {}),
+    "not what was launched before it": ([45], {4: 1}),
+    "nothing follows": ([55], {}),
+}
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_activities_wait_for_the_record_that_their_stream_waited_for(name: str) -> None:
+def test_the_next_activity_waits_for_the_last_of_other_streams(name: str) -> None:
     waits, after = EVENTS[name]
-    # Launched at 10, 20, 30 and so on: two kernels of stream 7, a longer one of 8, two of 9.
-    calls = pd.DataFrame({"start_ns": [0, 10, 20, 30, 40, 50], "name": "cudaLaunchKernel"})
+    # Launched at 10, 20, 30 and so on: two kernels of a stream, a long one of another, two more.
     starts, lengths = np.array([11, 21, 31, 200, 210]), np.array([5, 5, 900, 5, 5])
+    calls = pd.DataFrame({"start_ns": [0, 10, 20, 30, 40, 50], "name": "cudaLaunchKernel"})
+    made = pd.DataFrame({"start_ns": waits, "name": "cudaStreamWaitEvent"})
+    calls = pd.concat([calls, made]).sort_values("start_ns", ignore_index=True)
+    call = calls.index[calls["name"] == "cudaLaunchKernel"][1:]
     times = {"start_ns": starts, "end_ns": starts + lengths}
-    work = pd.DataFrame({"call": [1, 2, 3, 4, 5], "lane": [0, 0, 1, 2, 2], **times})
-    places = pd.DataFrame({"device": 0, "stream": [OTHER, OTHER, 8, WAITING, WAITING]})
-    columns = ["wait_ns", "stream", "record_ns", "record_stream"]
-    table = pd.DataFrame(waits, columns=columns).assign(device=0, record_device=0)
-    pairs = event_ties(work, places, calls, table)
+    pairs = event_ties(pd.DataFrame({"call": call, "lane": [0, 0, 1, 2, 2], **times}), calls)
     assert dict(zip(pairs["work"], pairs["after"], strict=True)) == after
 
 

@@ -31,9 +31,6 @@ UNKNOWN = -1
 UNKNOWN_TEXT, PAGEABLE = "unknown", "pageable"
 """A direction or a memory that the capture doesn't give, and host memory that isn't pinned."""
 
-STREAM_WAITS = (
-    "process", "device", "stream", "wait_ns", "record_device", "record_stream", "record_ns",
-)  # fmt: skip
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "ranges": ("name", "domain", "start_ns", "end_ns", "process", "thread"),
     "work": (
@@ -43,7 +40,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread"),
     "copies": ("work", "direction", "source", "target", "bytes"),
     "thread_names": ("process", "thread", "name"),
-    "waits": STREAM_WAITS,
     "operators": ("kind", "start_ns", "end_ns", "process", "thread", "number", "forward_thread"),
 }  # fmt: skip
 
@@ -104,10 +100,7 @@ class Capture:
     per API call, and per overhead that the profiler recorded of itself. copies: a row per copy or
     set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET, or UNKNOWN_TEXT); source
     and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT; a set has no source);
-    bytes, or NaN. thread_names: a thread may have several. waits: a row per wait of a stream for an
-    event: what is launched on `stream` after wait_ns starts after what was launched on
-    record_stream before record_ns; these are UNKNOWN where the profiler doesn't tell the record.
-    operators: see autograd.py.
+    bytes, or NaN. thread_names: a thread may have several. operators: see autograd.py.
     """
 
     ranges: pd.DataFrame
@@ -115,7 +108,6 @@ class Capture:
     calls: pd.DataFrame
     copies: pd.DataFrame
     thread_names: pd.DataFrame
-    waits: pd.DataFrame
     operators: pd.DataFrame
     notes: tuple[Note, ...]
     recording: Recording

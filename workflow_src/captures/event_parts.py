@@ -26,9 +26,8 @@ WORK = {
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
-THREAD_NAME, SYNCHRONIZATION, WAIT = "thread_name", "cuda_sync", "Stream Wait Event"
-"""The name of events that name a thread, and the category and name of a stream's waits, which
-Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
+THREAD_NAME = "thread_name"
+"""The name of events that name a thread."""
 
 PARTS = {
     "user_annotation": "ranges",
@@ -40,7 +39,7 @@ PARTS = {
 """The part of an event, by its category, which torch so names since 1.12."""
 
 API = ("_runtime", "_driver")
-NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
+NOT_WORK = ("gpu_user_annotation", "cuda_sync", "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Ends of categories of calls: CUDA's, HIP's, XPU's and others'; and categories of events on a
 device's stream that are no work."""
 
@@ -51,11 +50,10 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "calls": ("correlation",),
     "work": ("correlation", "device", "stream", "bytes"),
     "autograd": ("number", "forward_thread"),
-    "waits": ("correlation", "device", "stream", "record_stream", "record_correlation"),
 }
 """What is read of the arguments of each part's events besides."""
 
-ALWAYS, FIRST_TEXT = ("waits", "threads", "autograd"), 2**30
+ALWAYS, FIRST_TEXT = ("threads", "autograd"), 2**30
 """Parts that are always read, and the number of the first process or thread that the file names by
 text; systems count lower."""
 
@@ -94,8 +92,6 @@ class Trace:
     def _add(self, category: str | None, events: list[Event]) -> None:
         """Keep events of one category, and operators that tell what made autograd's nodes twice."""
         part = part_of(category)
-        if category == SYNCHRONIZATION:
-            part, events = "waits", [event for event in events if event.name == WAIT]
         if part is None and category not in NOT_WORK:
             # Of an unknown category, what is on a stream, or has none, may be work.
             some = [e for e in events if not category or e.args.stream is not None]
@@ -112,7 +108,7 @@ class Trace:
         if part != "threads":
             start, length = (times([*map(attrgetter(n), events)]) for n in ("ts", "dur"))
         timed, lasts = start != NOT_A_TIME, length >= 0
-        good = timed & (lasts | (part in ("calls", "waits")))
+        good = timed & (lasts | (part == "calls"))
         self.lost[f"bad {part}"] += int((~good).sum())
         self.lost[f"endless {part}"] += int((good & ~lasts).sum())
         events = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]

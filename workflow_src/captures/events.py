@@ -43,8 +43,6 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     stream: Any = None
     name: Any = None
     bytes: Any = None
-    record_stream: Any = msgspec.field(name="wait_on_stream", default=None)
-    record_correlation: Any = msgspec.field(name="wait_on_cuda_event_record_corr_id", default=None)
     number: Any = msgspec.field(name="Sequence number", default=None)
     forward_thread: Any = msgspec.field(name="Fwd thread id", default=None)
 

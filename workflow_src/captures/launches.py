@@ -14,7 +14,6 @@ from workflow_src.captures.capture import (
     OVERHEAD,
     PAGEABLE,
     PAGEABLE_COPY,
-    STREAM_WAITS,
     UNKNOWN,
     coded,
 )
@@ -128,19 +127,3 @@ def _at(column: "pd.Series[Any]", call: Indices) -> Integers:
     each = np.full(len(call), UNKNOWN, dtype=values.dtype)
     each[found] = values[call[found]]
     return each
-
-
-def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
-    """Capture.waits in order of time, without those whose call or device isn't known.
-
-    waits: process, device, stream and `correlation` of the wait's call; and, or UNKNOWN, the
-    record's as record_device and so on.
-    """
-    numbers = ("correlation", "record_correlation")
-    calls = (made.launch(made.keys_of(waits, number)) for number in numbers)
-    wait, record = (_at(made.calls["start_ns"], call) for call in calls)
-    found = waits.assign(wait_ns=wait, record_ns=record)
-    found.loc[(record == UNKNOWN) | (record >= wait), [*STREAM_WAITS[4:]]] = UNKNOWN
-    known = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
-    in_time: pd.DataFrame = known.sort_values("wait_ns", ignore_index=True)
-    return in_time

@@ -24,7 +24,7 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.cards import PROPERTY, one_card
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Numbered, all_calls, launched
-from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
+from workflow_src.captures.nsys_work import LOWER, process_of, read_work
 from workflow_src.captures.rows import checked
 from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store, opened
 from workflow_src.common.printable import printable
@@ -79,7 +79,6 @@ def read(store: Store) -> Capture:
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": _thread_names(store),
-        "waits": nsys_waits(store, made),
         "operators": autograd.pushed(ranges),
     }
     notes = [*counted(lost), *notes, *store.unread()]

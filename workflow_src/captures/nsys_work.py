@@ -1,4 +1,4 @@
-"""What devices did, in an nsys export, and which streams waited for each other."""
+"""What devices did, in an nsys export."""
 
 from collections import Counter
 from typing import Any
@@ -19,7 +19,6 @@ from workflow_src.captures.capture import (
     coded,
     frame,
 )
-from workflow_src.captures.launches import Numbered, stream_waits
 from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
@@ -130,33 +129,3 @@ def _copies(is_copy: bool, rows: Columns, before: int) -> pd.DataFrame:
         "bytes": rows["bytes"],
     }
     return pd.DataFrame(columns)
-
-
-SYNCHRONIZATIONS = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-RECORDS, CONTEXTS = "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "TARGET_INFO_CUDA_CONTEXT_INFO"
-STREAM_WAITS_FOR_EVENT = 2
-"""In ENUM_CUPTI_SYNC_TYPE, as in CUpti_ActivitySynchronizationType."""
-
-EVENT, CONTEXT = ("globalPid", "eventId", "eventSyncId"), ("processId", "contextId")
-CALLED = ("contextId", "streamId", "correlationId")
-"""What a wait and its record have in common, what tells a context, and what is said of both."""
-
-
-def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
-    """Which stream waited for which record, as Capture.waits.
-
-    A wait's own deviceId is 0 whatever its device is: its context tells that.
-    """
-    waits = pd.DataFrame(store.integers(SYNCHRONIZATIONS, (*CALLED, *EVENT, "syncType")))
-    waits = waits[waits["syncType"] == STREAM_WAITS_FOR_EVENT]
-    records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
-    contexts = pd.DataFrame(store.integers(CONTEXTS, (*CONTEXT, "deviceId")))
-    device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
-    both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
-    process = process_of(both["globalPid"].to_numpy(np.int64))
-    found = pd.DataFrame({"process": process})
-    for prefix, suffix in (("", ""), ("record_", "_of")):
-        context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
-        found[f"{prefix}device"] = device.reindex([process, context], fill_value=UNKNOWN).to_numpy()
-        found[f"{prefix}stream"], found[f"{prefix}correlation"] = stream, number
-    return stream_waits(found, made)

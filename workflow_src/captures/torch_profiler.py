@@ -30,7 +30,7 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, parts_of
 from workflow_src.captures.files import AGAIN, blocks
-from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
+from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
@@ -85,9 +85,6 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     else:
         rows = _operators(work)
     lost["bad work"] = lost[f"bad {done}"]
-    # A stream waits for a record of its own device, as Kineto looks no further.
-    waits = parts["waits"].assign(record_device=parts["waits"]["device"])
-    waits["process"], _ = _processes(waits["correlation"].to_numpy(), calls, ranges)
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     tables = {
         "ranges": ranges.assign(domain=of_each(ranges["name"], torch_domain)),
@@ -95,7 +92,6 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": parts["threads"],
-        "waits": stream_waits(waits, made),
         "operators": autograd.traced(parts["autograd"]),
     }
     return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)

@@ -6,7 +6,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.device_work import lane_before
+from workflow_src.diagnosis.device_work import lane_before, last_in_lanes
 from workflow_src.diagnosis.recording import SHORT_NS, SYNCHRONIZE, WAITS
 
 RETURN_NS = 30_000
@@ -27,13 +27,8 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     waiting = calls[calls["may_wait"]]
     call, begun = waiting.index.to_numpy(), waiting["start_ns"].to_numpy()
     start, end, of_call, lane = (work[n].to_numpy() for n in ("start_ns", "end_ns", "call", "lane"))
-    # A row per lane and a column per call: the last activity that was launched by then.
-    lanes = np.arange(lane.max(initial=-1) + 1)[:, None]
-    last = np.full((len(lanes), len(call)), NOWHERE)
-    for number in range(len(lanes)):
-        rows = np.flatnonzero(lane == number)
-        at = np.searchsorted(of_call[rows], call, side="right") - 1
-        last[number] = np.append(rows, NOWHERE)[at]
+    last = last_in_lanes(work, call)
+    lanes = np.arange(len(last))[:, None]
     ended, known = np.append(end, AFTER_ALL)[last], last != NOWHERE
     own = known & (np.append(of_call, NOWHERE)[last] == call)
     done = known & (ended <= waiting["end_ns"].to_numpy())

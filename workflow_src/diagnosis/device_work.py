@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.captures.capture import OPERATOR, UNKNOWN
+from workflow_src.captures.capture import OPERATOR
 from workflow_src.captures.rows import rows_where, spans
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
@@ -19,8 +19,6 @@ USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 captures of an H100 and of H200s."""
 
 WAIT_EVENT = r"StreamWaitEvent"
-
-OF_WAITS = ("device", "stream", "wait_ns", "record_device", "record_stream", "record_ns")
 
 
 def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
@@ -76,46 +74,32 @@ def _usual(values: Indices, otherwise: int) -> int:
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
 
 
-def event_ties(
-    work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame
-) -> pd.DataFrame:
+def last_in_lanes(work: pd.DataFrame, calls: Indices) -> Indices:
+    """A row per lane and a column per call: the last activity that was launched by then, or
+    NOWHERE."""
+    of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
+    last = np.full((lane.max(initial=-1) + 1, len(calls)), NOWHERE)
+    for number in range(len(last)):
+        rows = np.flatnonzero(lane == number)
+        at = np.searchsorted(of_call[rows], calls, side="right") - 1
+        last[number] = np.append(rows, NOWHERE)[at]
+    return last
+
+
+def event_ties(work: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
     """A row per pair of activities: `work`, and `after`, which its stream waited for.
 
-    places: the device and stream of each activity; waits: Capture.waits of the process. A wait
-    whose record isn't known is for one of before the capture; if none is, as docs/replay.md says.
+    A call that makes a stream wait is taken to be of the stream of the next activity, and to be for
+    the last that was launched in each other one, where the recording allows that.
     """
-    launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
-    table = places.astype("int64").assign(work=np.arange(len(work)), launched=launched)
-    waits = (waits if len(waits) else _called(work, places, calls))[[*OF_WAITS]].astype("int64")
-    waits = waits[waits["wait_ns"] >= calls["start_ns"].iloc[0]]
-    told = waits["record_ns"] != UNKNOWN
-    if not told.any():
-        every = table[["device", "stream"]].drop_duplicates().add_prefix("record_")
-        waits = waits[["device", "stream", "wait_ns"]].merge(every, "cross")
-        waits, told = waits.assign(record_ns=waits["wait_ns"]), waits["stream"].notna()
-    own = waits["device"].eq(waits["record_device"]) & waits["stream"].eq(waits["record_stream"])
-    following = pd.merge_asof(
-        waits[told & ~own].sort_values("wait_ns"), table,
-        left_on="wait_ns", right_on="launched", by=["device", "stream"], direction="forward",
-    )  # fmt: skip
-    recorded = table.add_prefix("record_").rename(columns={"record_work": "after"})
-    pairs = pd.merge_asof(
-        following.sort_values("record_ns"), recorded, left_on="record_ns",
-        right_on="record_launched", by=["record_device", "record_stream"],
-        allow_exact_matches=False,
-    )  # fmt: skip
-    lanes = pairs.dropna().groupby(["work", "record_device", "record_stream"])
-    pairs = lanes["after"].max().reset_index()[["work", "after"]].astype("int64")
+    waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
+    following = np.searchsorted(work["call"].to_numpy(), waiting)
+    waiting, following = (each[following < len(work)] for each in (waiting, following))
+    last, lane = last_in_lanes(work, waiting), work["lane"].to_numpy()
+    other, of = np.nonzero((last != NOWHERE) & (np.arange(len(last))[:, None] != lane[following]))
+    pairs = pd.DataFrame({"work": following[of], "after": last[other, of], "lane": other})
+    pairs = pairs.drop_duplicates(["work", "lane"], keep="last")[["work", "after"]]
     # What had started before can't have waited.
     start, end = spans(work)
     held = end[pairs["after"]] <= start[pairs["work"]]
-    return pairs[held].reset_index(drop=True)
-
-
-def _called(work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """Waits by the calls that make the next activity's stream wait, where nothing says for what."""
-    calling = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
-    following = np.searchsorted(work["call"].to_numpy(), calling)
-    known = following < len(work)
-    waits = places.iloc[following[known]].reindex(columns=[*OF_WAITS], fill_value=UNKNOWN)
-    return waits.assign(wait_ns=calls["start_ns"].to_numpy()[calling[known]])
+    return pairs[held].sort_values([*pairs], ignore_index=True)

@@ -50,10 +50,7 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     waiting = waits(calls, work)
     calls["cost_ns"] = own_costs(calls, work, waiting)
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy()
-    events = attributed.capture.waits
-    places = attributed.work.loc[work["activity"], ["device", "stream"]]
-    awaited = event_ties(work, places, calls, events[events["process"] == process])
-    work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)
+    work, ties = timed(work, np.append(returned, 0)[work["call"]], event_ties(work, calls))
     return Recording(process, calls[[*CALLS]], work[[*WORK]], waiting, ties, steps)
 
 

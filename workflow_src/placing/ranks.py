@@ -146,9 +146,8 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
     """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
     found = numbered(rows, rank, rows["process"].to_numpy())
-    by = dict.fromkeys(("device", "record_device"), rank * DEVICES) | dict.fromkeys(
-        ("start_ns", "end_ns", "launch_ns", "launch_end_ns", "wait_ns", "record_ns"), -ahead_ns
-    )
+    times = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
+    by = {"device": rank * DEVICES} | dict.fromkeys(times, -ahead_ns)
     for name in {*by} & {*rows}:
         values = rows[name].astype("int64")
         found[name] = (values + by[name]).where(values != UNKNOWN, UNKNOWN)
