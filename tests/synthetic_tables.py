@@ -58,14 +58,14 @@ class Sample:
     median_ms: Mapping[str, float] = field(
         default_factory=lambda: {"forward": 12.0, "forward_backward": 36.0, "train_step": 50.0}
     )
-    times_ms: Mapping[str, tuple[float, float, float]] = field(
+    times_ms: Mapping[str, tuple[float, float]] = field(
         default_factory=lambda: {
-            "forward": (12.6, 12.0, 12.3),
-            "forward_backward": (37.0, 20.0, 36.0),
-            "train_step": (51.0, 20.0, 50.0),
+            "forward": (12.6, 12.0),
+            "forward_backward": (37.0, 20.0),
+            "train_step": (51.0, 20.0),
         }
     )
-    """Host, busy and span time by phase."""
+    """Host and busy time by phase."""
     kernels: Mapping[str, list[Kernel]] = field(
         default_factory=lambda: dict(zip(PHASES, (FORWARD, BACKWARD, TRAIN), strict=True))
     )
@@ -112,10 +112,10 @@ class Sample:
     def ranges(self) -> Rows:
         """Rows of ranges.csv: two steps per phase, 0.1 ms below and above the host time."""
         for phase in self.ran:
-            host, busy, span = self.times_ms[phase]
+            host, busy = self.times_ms[phase]
             for step, ms in enumerate((host - 0.1, host + 0.1)):
                 row = {"phase": phase, "path": phase, "step": step, "instances": 1}
-                yield row | {"host_ms": ms, "busy_ms": busy, "span_ms": span}
+                yield row | {"host_ms": ms, "busy_ms": busy}
 
     def kernel_rows(self) -> Rows:
         on_cpu = self.device == "cpu"
@@ -210,6 +210,6 @@ def _grown(size: str, context: int, precision: str, s: int, c: int, p: int) -> S
         precision=precision,
         kernels=kernels,
         median_ms={phase: ms + 3.0 for phase, ms in busy.items()},
-        times_ms={phase: (ms + 3.5, ms, ms + 1.0) for phase, ms in busy.items()},
+        times_ms={phase: (ms + 3.5, ms) for phase, ms in busy.items()},
         precision_ran=precision,
     )

@@ -193,7 +193,7 @@ def test_a_brought_model_takes_the_axis_of_execution(tmp_path: Path) -> None:
 def test_tables_of_older_runs_have_the_value_that_all_their_cases_had(tmp_path: Path) -> None:
     older = {name: 1 if name in COUNTS else "x" for name in CASE_COLUMNS if name not in LATER}
     row = older | {"precision": "fp32", "phase": "forward", "path": "forward", "step": 0}
-    row |= dict.fromkeys(("instances", "host_ms", "busy_ms", "span_ms"), 1)
+    row |= dict.fromkeys(("instances", "host_ms", "busy_ms"), 1)
     pd.DataFrame([row]).to_csv(tmp_path / "ranges.csv", index=False)
     found = read_table(tmp_path / "ranges.csv", "ranges")
     assert found["execution"].tolist() == ["eager"]

@@ -98,5 +98,5 @@ def test_a_capture_of_a_case_has_the_steps_and_the_ledger_of_before(path: Path) 
     compared(path, {"case": case.ranges, "ledger": ledger(case)})
     # The same ranges are placed in the same way as those of any other capture.
     paths = tables_in(path, fold="")["paths"].set_index("path")
-    of_case = ranges_table(case.ranges).groupby("path")[["instances", "busy_ms", "span_ms"]].sum()
+    of_case = ranges_table(case.ranges).groupby("path")[["instances", "busy_ms"]].sum()
     pd.testing.assert_frame_equal(paths.loc[of_case.index, [*of_case]], of_case, check_names=False)

@@ -67,7 +67,7 @@ def test_launches_without_kernels_are_lost_kernels_and_no_time_of_a_device(
     told = ("steps", "findings", "smaller", "step_work", "step_calls", "idle_causes")
     assert not any(len(tables[name]) for name in told)
     assert "operator" not in tables["kernels"]["kind"].tolist()
-    assert tables["paths"][["busy_ms", "own_ms", "span_ms"]].isna().all(axis=None)
+    assert tables["paths"][["busy_ms", "own_ms"]].isna().all(axis=None)
     certificate = tables["certificate"].set_index("check")
     assert certificate.loc["launches without an activity", "verdict"] == "doubt"
     assert certificate.loc["device time in ranges", "verdict"] == "unknown"

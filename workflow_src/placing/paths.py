@@ -144,7 +144,6 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
         "path": paths.text,
         "instances": summed(of_range, 1),
         "host_ns": summed(of_range, (ranges["end_ns"] - ranges["start_ns"]).to_numpy()),
-        "span_ns": summed(of_range, ranges["span_ns"].to_numpy()),
         "own_ns": own,
         "busy_ns": own.copy(),
         "wait_ns": summed(at, work["wait_ns"].to_numpy()),

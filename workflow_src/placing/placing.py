@@ -12,7 +12,7 @@ import pandas as pd
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, as_small, counted, frame
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.rows import spans
-from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
 from workflow_src.placing.threads import NONE, helped, rows_by
 
@@ -28,10 +28,9 @@ OF_ROWS = (16, 32)
 class Placed:
     """A capture's ranges with `parent`, and its work with `range`.
 
-    parent, range: row numbers of ranges, or NOWHERE; busy_ns, span_ns of ranges: the device time
-    launched in each and in its inner ones, and from the first start to the last end of such an
-    activity, or 0; tree: the thread that a range or launch is placed with. main_threads: by
-    process.
+    parent, range: row numbers of ranges, or NOWHERE; busy_ns of ranges: the device time launched in
+    each and in its inner ones; tree: the thread that a range or launch is placed with.
+    main_threads: by process.
     """
 
     ranges: pd.DataFrame
@@ -52,7 +51,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     for row, process in enumerate(ranges["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
     work = work.assign(range=as_small(owner, OF_ROWS), tree=helpers.of_work)
-    ranges = _with_times(ranges.assign(parent=parent), work)
+    ranges = ranges.assign(parent=parent, busy_ns=_busy(parent, work))
     notes = counted({"overlapping": overlapping, "too deep": too_deep, "lent": lent})
     return Placed(ranges, work, helpers.main, notes)
 
@@ -83,19 +82,14 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
     return parent, owner, overlapping
 
 
-def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    duration, (begin, end) = work["duration_ns"].to_numpy(), spans(work)
+def _busy(parent: Indices, work: pd.DataFrame) -> Indices:
     # Those of NOWHERE come last.
-    parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
-    busy = np.zeros(len(parent), dtype=np.int64)
-    first, last = np.full(len(parent), AFTER_ALL), np.full(len(parent), BEFORE_ALL)
-    at = work["range"].to_numpy()
+    parent, busy = np.append(parent, NOWHERE), np.zeros(len(parent) + 1, dtype=np.int64)
+    at, duration = work["range"].to_numpy(), work["duration_ns"].to_numpy()
     while (at != NOWHERE).any():
         np.add.at(busy, at, duration)
-        np.minimum.at(first, at, begin)
-        np.maximum.at(last, at, end)
         at = parent[at]
-    return ranges.assign(busy_ns=busy[:-1], span_ns=np.maximum(last - first, 0)[:-1])
+    return busy[:-1]
 
 
 def is_unplaced(paths: "pd.Series[str]") -> "pd.Series[bool]":

@@ -71,7 +71,7 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
 
 
 def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
-    times = ("host", "busy", "own", "wait", "span", "backward")
+    times = ("host", "busy", "own", "wait", "backward")
     table = totals[["instances"]].assign(
         **{f"{n}_ms": totals[f"{n}_ns"] / NS_PER_MS for n in times}
     )

@@ -41,7 +41,7 @@ def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
     """A row per path and step."""
     inside = ranges[ranges["phase"] != ""]
     inside = inside.assign(instances=1, host_ns=inside["end_ns"] - inside["start_ns"])
-    times = ["host_ns", "busy_ns", "span_ns"]
+    times = ["host_ns", "busy_ns"]
     table = inside.groupby(["phase", "path", "step"])[["instances", *times]].sum()
     in_ms = (table[times] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in times], axis=1)
     return table[["instances"]].join(in_ms).reset_index()
