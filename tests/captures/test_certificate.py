@@ -12,8 +12,6 @@ from workflow_src.tables.certificate import CHECKS
 def steps(folder: Path) -> Export:
     """Three steps of 100 ns with two kernels of 10 ns each, whose messages are known."""
     export = Export(folder)
-    export.sql("CREATE TABLE DIAGNOSTIC_EVENT (text TEXT)")
-    export.insert("DIAGNOSTIC_EVENT", text="Profiling has started.")
     name = export.string("cudaLaunchKernel_v7000")
     for start in (0, 100, 200):
         export.range("step", start, start + 100)
@@ -38,12 +36,6 @@ def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (
-            "INSERT INTO DIAGNOSTIC_EVENT VALUES ('CUPTI dropped 1,203 records. Some CUPTI events "
-            "might be missing.')",
-            {"dropped": ("1203", "doubt")},
-        ),
-        ("DROP TABLE DIAGNOSTIC_EVENT", {"dropped": ("", "unknown")}),
         (
             "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 55",
             {"unanswered": ("0.166667", "doubt"), "whole": ("1", "doubt")},

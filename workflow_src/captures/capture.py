@@ -64,14 +64,12 @@ NO_KERNELS, LOST_KERNELS = "no kernels", "lost kernels"
 class Recording:
     """How a capture was recorded; "" and None for what the file doesn't say.
 
-    profiler: "nsys" or "torch"; dropped: events that it says it lost; launches: calls that launch
-    work; unanswered: those without an activity of their number; card: None if there are several
-    kinds.
+    profiler: "nsys" or "torch"; launches: calls that launch work; unanswered: those without an
+    activity of their number; card: None if there are several kinds.
     """
 
     profiler: str = ""
     version: str = ""
-    dropped: int | None = None
     launches: int = 0
     unanswered: int = 0
     card: Card | None = None

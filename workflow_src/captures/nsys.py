@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -38,17 +37,9 @@ OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
 VERSION = re.compile(r"_v\d+$")
 """What nsys appends to a call's name, as _v7000."""
 
-MESSAGES, GPUS = "DIAGNOSTIC_EVENT", "TARGET_INFO_GPU"
+GPUS = "TARGET_INFO_GPU"
 SYSTEM, DRIVER = "TARGET_INFO_SYSTEM_ENV", "NvDriverVersion"
 PRODUCT = "EXPORT_PRODUCT_VERSION"
-
-LOSS = re.compile(
-    r"\b(?:dropped|lost)\b.*\b(?:events?|records?)\b|"
-    r"\b(?:events?|records?)\b.*\b(?:dropped|lost|missing|not collected)\b",
-    re.IGNORECASE,
-)
-OTHER_LOSS = re.compile(r"\bsamples?\b|\bCPU\b|\bftrace\b", re.IGNORECASE)
-"""What nsys 2023.4 says of lost events, and of what isn't read here."""
 
 Lost = Counter[str]
 
@@ -157,23 +148,11 @@ def _thread_names(store: Store) -> dict[str, Any]:
 
 def recording(store: Store, counts: dict[str, Any]) -> Recording:
     """How the export's capture was recorded; counts: what Recording has of launches."""
-    messages = [printable(text) for text in store.values(MESSAGES, "text") if text is not None]
     about = dict[str, str]()
     for table in (SYSTEM, ABOUT):
         pairs = zip(*(store.values(table, name) for name in ("name", "value")), strict=False)
         about |= {printable(name): printable(value) for name, value in pairs if value is not None}
     numbers = (column.tolist() for column in store.integers(GPUS, PROPERTY[1:]).values())
     cards = zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False)
-    return Recording(
-        "nsys",
-        about.get(PRODUCT, "unknown"),
-        dropped(messages) if messages else None,
-        card=one_card(cards, about.get(DRIVER, "")),
-        **counts,
-    )
-
-
-def dropped(texts: Sequence[str]) -> int:
-    """How many events nsys says that it lost; one for a message without a number."""
-    losses = [text for text in texts if LOSS.search(text) and not OTHER_LOSS.search(text)]
-    return sum(int((re.findall(r"\d+", text.replace(",", "")) or [1])[0]) for text in losses)
+    card = one_card(cards, about.get(DRIVER, ""))
+    return Recording("nsys", about.get(PRODUCT, "unknown"), card=card, **counts)

@@ -62,14 +62,12 @@ def doubts(found: Attributed) -> list[str]:
     return [CHECKS[key]["check"] for key, (*_, verdict) in lines if verdict == DOUBT]
 
 
-def _count(number: int | None) -> Line:
-    if number is None:
-        return "", "", UNKNOWN
+def _count(number: int) -> Line:
     return str(number), "count", DOUBT if number else OK
 
 
-def _share(part: int | None, whole: int, least: float = 0, most: float = LOST_AT_MOST) -> Line:
-    if part is None or not whole:
+def _share(part: int, whole: int, least: float = 0, most: float = LOST_AT_MOST) -> Line:
+    if not whole:
         return "", "", UNKNOWN
     return f"{part / whole:.6g}", "share", OK if least <= part / whole <= most else DOUBT
 
@@ -82,7 +80,6 @@ def recorded(found: Attributed) -> dict[str, Line]:
         return _count(sum(note.count for note in found.notes if note.code in codes))
 
     return {
-        "dropped": _count(made.dropped),
         "unread": noted(*UNREAD),
         "overlapping": noted("overlapping"),
         "unanswered": _share(made.unanswered, made.launches),
