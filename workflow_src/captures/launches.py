@@ -42,7 +42,7 @@ class Numbered:
     def of(cls, calls: pd.DataFrame) -> Self:
         """The calls in order of number."""
         known = np.sort(calls["process"].unique())
-        keys = _keys(known, calls["process"].to_numpy(), calls["correlation"].to_numpy())
+        keys = _keys(known, calls)
         row = np.flatnonzero(keys != UNKNOWN)
         keys = keys[row]
         if (keys[1:] > keys[:-1]).all():
@@ -56,21 +56,13 @@ class Numbered:
         once = ~np.isin(keys, reused)
         return cls(calls, known, keys[once], row[once], reused)
 
-    def keys_of(self, rows: pd.DataFrame, number: str = "correlation") -> Indices:
+    def keys_of(self, rows: pd.DataFrame) -> Indices:
         """The key of each row's process and number; UNKNOWN if either isn't valid."""
-        return _keys(self.known, rows["process"].to_numpy(), rows[number].to_numpy())
-
-    def launch(self, wanted: Indices) -> Indices:
-        """The row of the call with each key; UNKNOWN without one, and of several."""
-        if not len(self.keys):
-            return np.full(len(wanted), UNKNOWN)
-        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        call = self.row[at]
-        call[self.keys[at] != wanted] = UNKNOWN
-        return call
+        return _keys(self.known, rows)
 
 
-def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
+def _keys(known: Integers, rows: pd.DataFrame) -> Indices:
+    process, number = (rows[name].to_numpy() for name in ("process", "correlation"))
     if not len(known):
         return np.full(len(process), UNKNOWN)
     keys = np.minimum(np.searchsorted(known, process), len(known) - 1)
@@ -89,7 +81,10 @@ def launched(work: pd.DataFrame, made: Numbered) -> tuple[dict[str, Any], int, d
     What a stream's capture records into a graph is launched with that.
     """
     wanted, calls = made.keys_of(work), made.calls
-    call, reused = made.launch(wanted), np.isin(wanted, made.reused)
+    call, reused = np.full(len(wanted), UNKNOWN), np.isin(wanted, made.reused)
+    if len(made.keys):
+        at = np.searchsorted(made.keys[1:], wanted, side="right")
+        call = np.where(made.keys[at] == wanted, made.row[at], UNKNOWN)
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
     rows: dict[str, Any] = {name: _at(calls[own], call) for name, own in columns.items()}
     launching = made.row[launches_work(calls["name"])[made.row]]

@@ -34,7 +34,6 @@ from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.common.operators import DISPATCHED
 
@@ -117,7 +116,14 @@ def _with_processes(
 
     An activity's event names its device, not its process, unless ranks were merged.
     """
-    process, shared = _processes(work["correlation"].to_numpy(), calls, ranges)
+    of_all = pd.concat([calls["process"], ranges["process"]]).unique()
+    process = np.full(len(work), of_all[0] if len(of_all) else UNKNOWN)
+    shared = np.zeros(len(work), dtype=bool)
+    if len(of_all) != 1:
+        pairs = calls.loc[calls["correlation"] != UNKNOWN, ["correlation", "process"]]
+        counts = pairs.drop_duplicates().groupby("correlation")["process"].agg(["size", "first"])
+        size, first = counts.reindex(work["correlation"], fill_value=UNKNOWN).to_numpy().T
+        process, shared = np.where(size == 1, first, UNKNOWN), size > 1
     if NAMED in work:
         process = np.where(work[NAMED] == UNKNOWN, process, work[NAMED])
     return work.assign(
@@ -126,17 +132,6 @@ def _with_processes(
         device=work["device"].mask(work["device"] == UNKNOWN, work["process"]),
         stream=work["stream"].mask(work["stream"] == UNKNOWN, work["thread"]),
     ), shared
-
-
-def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tuple[Indices, Mask]:
-    """The process whose call has each number, and where calls of several have it."""
-    of_all = pd.concat([calls["process"], ranges["process"]]).unique()
-    if len(of_all) == 1:
-        return np.full(len(number), of_all[0]), np.zeros(len(number), dtype=bool)
-    pairs = calls.loc[calls["correlation"] != UNKNOWN, ["correlation", "process"]]
-    counts = pairs.drop_duplicates().groupby("correlation")["process"].agg(["size", "first"])
-    size, first = (counts[name].reindex(number, fill_value=UNKNOWN).to_numpy() for name in counts)
-    return np.where(size == 1, first, UNKNOWN), size > 1
 
 
 def _operators(operators: pd.DataFrame) -> dict[str, Any]:
