@@ -8,16 +8,11 @@ is of its own rank: of a process whose text is that of the device but for one nu
 import re
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Note
 from workflow_src.captures.rows import Parts
-from workflow_src.common.intervals import Integers
 from workflow_src.common.printable import printable
-
-OTHER_THREADS = 2**32
-"""Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
 
 DEVICES = 2**16
 """More than a rank has. Ranks of one job never share one, whatever number it has in each."""
@@ -30,19 +25,6 @@ NAMED, NUMBER = "named", re.compile(r"(\d+)(?=\D*$)")
 text, that of the process or device itself."""
 
 HOST = ("ranges", "calls", "operators")
-
-
-def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:
-    """Rows whose processes and their threads have another `number`, but for UNKNOWN.
-
-    first: the number of the main thread of each row's process until now.
-    """
-    called = np.where(rows["process"] == UNKNOWN, UNKNOWN, number)
-    if "thread" not in rows:
-        return rows.assign(process=called)
-    own = rows["thread"].to_numpy(dtype=np.int64)
-    thread = np.where(own == first, number, own + OTHER_THREADS)
-    return rows.assign(process=called, thread=np.where(own == UNKNOWN, UNKNOWN, thread))
 
 
 def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note]]:
@@ -61,7 +43,6 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
     only = shown.groupby(label).agg(lambda some: UNKNOWN if len(some) > 1 else some.iloc[0])
     names["rank"] = pd.factorize(label)[0] + 1
     names["shown"] = shown.reindex(names.index).fillna(label.map(only)).fillna(UNKNOWN)
-    names["first"] = hosts.str.extract(NUMBER, expand=False).astype("float64")
     about = ", ".join(f"{n} is {printable(text)}" for n, text in enumerate(hosts))
     found = {part: _apart(rows, names) for part, rows in parts.items()}
     return found, [Note("named processes", len(hosts), about)]
@@ -69,12 +50,12 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
 
 def _apart(rows: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
     own = rows["process"]
-    rank, shown, first = (own.map(names[name]) for name in ("rank", "shown", "first"))
+    rank, shown = (own.map(names[name]) for name in ("rank", "shown"))
     above = rank.fillna(0).astype("int64")
     if "correlation" in rows:
         launch = rows["correlation"]
         rows = rows.assign(correlation=launch + (above * 2**LAUNCH_BITS).where(launch > 0, 0))
     if "device" not in rows:
-        return numbered(rows, shown.fillna(own).to_numpy(np.int64), first.fillna(own).to_numpy())
+        return rows.assign(process=shown.fillna(own).astype("int64"))
     device = rows["device"].where(rows["device"] != UNKNOWN, own) + above * DEVICES
     return rows.assign(device=device, **{NAMED: shown.fillna(UNKNOWN).astype("int64")})

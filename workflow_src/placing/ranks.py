@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import COLUMNS, KERNEL, UNKNOWN, Capture, Note
-from workflow_src.captures.merged import DEVICES, numbered
+from workflow_src.captures.merged import DEVICES
 from workflow_src.captures.reading import read
 from workflow_src.captures.rows import Mask
 from workflow_src.captures.torch_ranks import Rank, grouped, jobs, rank_of
@@ -145,7 +145,7 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
     """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
-    found = numbered(rows, rank, rows["process"].to_numpy())
+    found = rows.assign(process=rows["process"].where(rows["process"] == UNKNOWN, rank))
     times = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
     by = {"device": rank * DEVICES} | dict.fromkeys(times, -ahead_ns)
     for name in {*by} & {*rows}:
