@@ -87,20 +87,17 @@ class Trace:
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
         for category, some in groups.items():
-            self._add(category, some)
-
-    def _add(self, category: str | None, events: list[Event]) -> None:
-        """Keep events of one category, and operators that tell what made autograd's nodes twice."""
-        part = part_of(category)
-        if part is None and category not in NOT_WORK:
-            # Of an unknown category, what is on a stream, or has none, may be work.
-            some = [e for e in events if not category or e.args.stream is not None]
-            self.unread += Counter({category or "": len(some)})
-        if part == "operators":
-            some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
-            self._keep("autograd", category, some)
-        if part in (*self.wanted, *ALWAYS):
-            self._keep(part, category, events)
+            part = part_of(category)
+            if part is None and category not in NOT_WORK:
+                # Of an unknown category, what is on a stream, or has none, may be work.
+                likely = [e for e in some if not category or e.args.stream is not None]
+                self.unread += Counter({category or "": len(likely)})
+            if part == "operators":
+                # Those that tell what made autograd's nodes, which may be kept twice.
+                made = [e for e in some if e.args.number is not None or is_evaluation(e.name)]
+                self._keep("autograd", category, made)
+            if part in (*self.wanted, *ALWAYS):
+                self._keep(part, category, some)
 
     def _keep(self, part: str, category: str | None, events: list[Event]) -> None:
         """Keep events of a part that have a time and, unless they need none, a length."""

@@ -143,15 +143,11 @@ def times(values: Sequence[msgspec.Raw]) -> Indices:
     data = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     plain = not text.translate(None, b"0123456789.\n")
-    if plain and np.diff(ends, prepend=-1).max(initial=0) <= LONGEST_NUMBER:
-        return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
-    return np.array(
-        [_odd(bytes(value).decode(errors="replace")) for value in values], dtype=np.int64
-    )
-
-
-def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
-    row, decimals = np.searchsorted(ends, points), np.zeros(len(ends), dtype=np.int64)
+    if not plain or np.diff(ends, prepend=-1).max(initial=0) > LONGEST_NUMBER:
+        each = [_odd(bytes(value).decode(errors="replace")) for value in values]
+        return np.array(each, dtype=np.int64)
+    points, decimals = np.flatnonzero(data == ord(".")), np.zeros(len(ends), dtype=np.int64)
+    row = np.searchsorted(ends, points)
     decimals[row] = ends[row] - points - 1
     digits = np.fromstring(text.replace(b".", b""), dtype=np.int64, sep="\n")
     whole = digits // 10 ** np.maximum(decimals - 3, 0)

@@ -15,6 +15,7 @@ from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
 from workflow_src.placing.threads import NONE, helped, rows_by
+from workflow_src.placing.turns import whole
 
 WHOLE = "(whole)"
 
@@ -104,8 +105,5 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
     """
     having = {*ranges["process"].unique().tolist(), *([UNKNOWN] if len(ranges) else [])}
     without = capture.work[~capture.work["process"].isin(having)]
-    begun = without["launch_ns"].where(without["launch_ns"] != UNKNOWN, without["start_ns"])
-    spans = without.assign(begun=np.minimum(begun, without["start_ns"])).groupby("process")
-    wholes = spans.agg(start_ns=("begun", "min"), end_ns=("end_ns", "max")).reset_index()
-    wholes = wholes.assign(name=WHOLE, domain=DEFAULT, thread=NOWHERE)
+    wholes = whole(without, WHOLE).assign(domain=DEFAULT, thread=NOWHERE)
     return pd.concat([ranges, frame("ranges", wholes)], ignore_index=True)

@@ -39,15 +39,14 @@ def one_after_another(ranges: pd.DataFrame) -> Mask:
     return found.sort_index().to_numpy()
 
 
-def whole(work: pd.DataFrame) -> pd.DataFrame:
+def whole(work: pd.DataFrame, name: str = WHOLE) -> pd.DataFrame:
     """A range for each process with work, on the thread that launches most, from its first launch,
     or work, to the end of the last."""
-    work = work[work["thread"] != UNKNOWN]
     begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
     alike = work.assign(start_ns=np.minimum(begun, work["start_ns"])).groupby("process")
     found = alike.agg({"start_ns": "min", "end_ns": "max"})
     found["thread"] = alike["thread"].agg(lambda each: each.mode()[0])
-    return found.reset_index().assign(name=WHOLE)
+    return found.reset_index().assign(name=name)
 
 
 def between_updates(ranges: pd.DataFrame, fewest: int) -> pd.DataFrame:

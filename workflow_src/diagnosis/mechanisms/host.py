@@ -46,15 +46,10 @@ def _shorter(subject: Subject, key: str, gaps: pd.DataFrame, left: str) -> Findi
 def held_up(subject: Subject) -> Iterator[Finding]:
     """The host doesn't run for a while: new_shapes if mostly before products, or other_thread."""
     if len(rows := held_gaps(subject)):
-        key = "new_shapes" if _before_products(subject, rows) else "other_thread"
-        yield _shorter(subject, key, rows, "usual_ns")
-
-
-def _before_products(subject: Subject, gaps: pd.DataFrame) -> bool:
-    family = subject.own["family"]
-    product = family.mask(family.isin(AROUND)).bfill().isin(MULTIPLYING)
-    longer_ns = gaps["gap_ns"] - gaps["usual_ns"]
-    return bool(longer_ns[product[gaps.index]].sum() >= BEFORE_PRODUCTS * longer_ns.sum())
+        family, longer_ns = subject.own["family"], rows["gap_ns"] - rows["usual_ns"]
+        product = family.mask(family.isin(AROUND)).bfill().isin(MULTIPLYING)
+        searched = longer_ns[product[rows.index]].sum() >= BEFORE_PRODUCTS * longer_ns.sum()
+        yield _shorter(subject, "new_shapes" if searched else "other_thread", rows, "usual_ns")
 
 
 def computes(subject: Subject) -> Iterator[Finding]:

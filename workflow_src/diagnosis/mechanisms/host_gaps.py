@@ -52,11 +52,15 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     ends, begin = sides["launched"] == END, table.loc[subject.recording.steps["call"].iloc[-1]]
     table.loc[ends, "usual_ns"] = table.loc[ends, "usual_ns"].clip(upper=begin["usual_ns"])
     table.loc[ends, "after"] = begin["after"]
+    # When the loop's thread is in torch's own ranges of its DataLoader.
+    ranges = subject.attributed.capture.ranges
+    loading = ranges["name"].str.startswith(LOADER) & (ranges["thread"] == subject.loop_thread)
+    loading &= ranges["process"] == subject.recording.process
     midway = (calls["start_ns"] - calls["gap_ns"] // 2).to_numpy()
     return table.assign(
         sisters_ns=table["sisters"].map(of_sisters.quantile(LOW, interpolation="lower")),
         median_ns=table["gap_ns"].median(),
-        loads=_loading(subject).holds(midway),
+        loads=Union.of(*spans(ranges[loading])).holds(midway),
     )
 
 
@@ -80,15 +84,6 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
     if few or longer_ns[stretched].sum() < much_ns:
         return gaps.iloc[:0]
     return gaps[longer_ns > HELD_SHARE * longer_ns[stretched].median()]
-
-
-def _loading(subject: Subject) -> Union:
-    """When the loop's thread is in torch's own ranges of its DataLoader."""
-    ranges = subject.attributed.capture.ranges
-    own = ranges["name"].str.startswith(LOADER)
-    own &= ranges["process"] == subject.recording.process
-    own &= ranges["thread"] == subject.loop_thread
-    return Union.of(*spans(ranges[own]))
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> "pd.Series[str]":

@@ -74,27 +74,22 @@ class PlainStep:
 
         Raises NotKnownError if the effect of one can't be told.
         """
-        plan = self._plan(GRAPH in remedies)
-        plain_ns = plan.duration_ns.copy()
+        recording, plain_ns = self.about.step.recording, self.about.plain_ms * NS_PER_MS
+        # What host and device together don't explain of it is put on both alike; a graph's kernels
+        # keep their own time, if that isn't longer.
+        if GRAPH in remedies:
+            device_ns = float((recording.columns["work.end_ns"] + GAP_NS).sum())
+            plain = self._edit(min(1.0, plain_ns / device_ns), self.graph_gap_ns)
+        else:
+            scale = plain_ns / replay(recording, [self._edit(1.0, GAP_NS)]).step_ns
+            plain = self._edit(scale, GAP_NS)
+        plan = changed(recording, [plain])
+        before_ns = plan.duration_ns.copy()
         for remedy in remedies:
             EFFECTS[remedy](self.about, plan, remedies)
         ms = replayed(plan).step_ns / NS_PER_MS
-        times = 1 + _unsure_ms(plan, plain_ns, ms, COMPILE in remedies) / ms
+        times = 1 + _unsure_ms(plan, before_ns, ms, COMPILE in remedies) / ms
         return Span(ms / times, ms, ms * times)
-
-    def _plan(self, graph: bool) -> Plan:
-        """The plain step, which takes the plain time.
-
-        What host and device together don't explain of it is put on both alike; a graph's kernels
-        keep their own time, if that isn't longer.
-        """
-        recording, plain_ns = self.about.step.recording, self.about.plain_ms * NS_PER_MS
-        if graph:
-            device_ns = float((recording.columns["work.end_ns"] + GAP_NS).sum())
-            scale = min(1.0, plain_ns / device_ns)
-            return changed(recording, [self._edit(scale, self.graph_gap_ns)])
-        scale = plain_ns / replay(recording, [self._edit(1.0, GAP_NS)]).step_ns
-        return changed(recording, [self._edit(scale, GAP_NS)])
 
     def _edit(self, scale: float, gap_ns: float) -> Edit:
         """The edit by which launches take the host its time, and kernels have gap_ns between them,
