@@ -10,14 +10,14 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from workflow_src.answers.change_first.savings import chosen
 from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.tables.remedies import Phases, Run, graph_gap_ns, phases_of, plain_steps
+from workflow_src.diagnosis.remedies.predict import predicted
+from workflow_src.tables.remedies import Phases, phases_of, plain_steps
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "ceilings")
@@ -131,13 +131,13 @@ def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         levers = pd.read_csv(path)
         levers = levers[levers["case"].isin(run["timings"]["case"]) & (levers["status"] == "ok")]
         walls = levers[levers["variant"] == "plain"].set_index(KEYS[:2])["median_ms"]
-        predicted = predicted_beside(Steps.of(run), walls, in_levers(levers))
+        predicted = predicted_beside(phases_of(run), walls, in_levers(levers))
         yield "levers", compared(predicted, in_levers(levers))
 
 
 def of_blind(folder: Path, tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The comparisons of what was measured blind, by a run that recorded the same cases plain."""
-    steps = Steps.of(read(tables))
+    phases = phases_of(read(tables))
     plain = pd.read_csv(folder / "plain.csv").set_index(KEYS[:2])["median_ms"]
     rows = pd.read_csv(folder / "measured.csv").rename(columns={"median_ms": "measured_ms"})
     ok = rows[rows["status"] == "ok"]
@@ -145,7 +145,7 @@ def of_blind(folder: Path, tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         walls = timed_beside(plain, beside.set_index(KEYS[:2])["measured_ms"])
         measured = ok.loc[ok["remedies"] == name, [*KEYS, "measured_ms"]]
         measured = measured.assign(remedies=ordered(str(name)))
-        both = compared(predicted_beside(steps, walls, measured), measured)
+        both = compared(predicted_beside(phases, walls, measured), measured)
         yield "blind", both.assign(developed=False)
 
 
@@ -158,31 +158,19 @@ def timed_beside(plain: "pd.Series[float]", walls: "pd.Series[float]") -> "pd.Se
     return walls.combine_first(plain * change)
 
 
-class Steps(NamedTuple):
-    """A run's phases, and the gap of its graphs."""
-
-    phases: Phases
-    gap_ns: float
-
-    @classmethod
-    def of(cls, run: Run) -> "Steps":
-        """Those of a run."""
-        return cls(phases_of(run), graph_gap_ns(run))
-
-
 def predicted_beside(
-    steps: Steps, walls: "pd.Series[float]", measured: pd.DataFrame
+    phases: Phases, walls: "pd.Series[float]", measured: pd.DataFrame
 ) -> pd.DataFrame:
     """Predictions of what was measured, where the plain times (ms) were others than the run's."""
     timed = {
         case: {name: replace(each, plain_ms=walls[case, name]) for name, each in its.items()}
-        for case, its in steps.phases.items()
+        for case, its in phases.items()
         if case in walls
     }
-    plain = plain_steps({**steps.phases, **timed}, steps.gap_ns)
+    plain = plain_steps({**phases, **timed})
     found = []
     for case, phase, remedies in measured[KEYS].itertuples(index=False):
-        low, usual, high = plain[case][phase].predicted(remedies.split("+"))
+        low, usual, high = predicted(plain[case][phase], remedies.split("+"))
         found.append((case, phase, remedies, "ok", walls[case, phase], low, usual, high))
     columns = [*KEYS, "status", "plain_ms", "low_ms", "predicted_ms", "high_ms"]
     return pd.DataFrame(found, columns=columns)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.examples import costly
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
-from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, host_of
+from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, host_of, predicted
 from workflow_src.diagnosis.remedies.rates import About, Rates
 from workflow_src.diagnosis.remedies.steps import launched, work_of
 from workflow_src.tables.remedies import predictions
@@ -38,10 +38,10 @@ def operators(phase: str, rows: Sequence[Operator]) -> pd.DataFrame:
 
 def plain(
     phase: str, rows: Sequence[Operator], plain_ms: float, host_us: float, parameters: float = 1e8
-) -> PlainStep:
+) -> About:
     step = launched(work_of(operators(phase, rows)))
-    about = About(step, plain_ms, RATES, "fp32", parameters)
-    return PlainStep(about, dict.fromkeys(("forward", "backward", "optimizer"), host_us * 1e3), 0.0)
+    host_ns = dict.fromkeys(("forward", "backward", "optimizer"), host_us * 1e3)
+    return About(step, plain_ms, RATES, "fp32", parameters, 0.0, host_ns)
 
 
 LAUNCHES = [("forward/norm", "elementwise", "aten::mul", "", "8 x 8", 10, 0.1)]
@@ -76,7 +76,7 @@ STEPS: dict[str, tuple[Any, str, float, float]] = {
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_that_one_works_out(name: str) -> None:
     given, remedy, usual_ms, unsure_ms = STEPS[name]
-    low, usual, high = plain(*given).predicted([remedy])
+    low, usual, high = predicted(plain(*given), [remedy])
     assert usual == pytest.approx(usual_ms, rel=2e-3)
     assert high - usual == pytest.approx(unsure_ms, rel=0.03)
     assert usual / low == pytest.approx(high / usual)
@@ -85,12 +85,12 @@ def test_a_step_that_one_works_out(name: str) -> None:
 def test_where_the_device_hides_its_host_a_time_may_be_that_of_a_slower_host() -> None:
     # Ten launches of 100 us, and 1.1 ms of work: with hosts that take 60 % longer, 1.6 ms.
     rows = [("forward/norm", "elementwise", "aten::mul", "", "8 x 8", 10, 1.085)]
-    _, usual, high = plain("forward", rows, 1.21, 100.0).predicted(["fused"])
+    _, usual, high = predicted(plain("forward", rows, 1.21, 100.0), ["fused"])
     assert high > (1 + HOST_UNSURE) * 1.0 > usual
 
 
 def test_what_only_the_host_explains_of_a_plain_time_is_its_time_for_a_launch() -> None:
-    about = plain(*BOUND).about
+    about = plain(*BOUND)
     found = host_of(about, {}, "forward")
     assert found.sets_pace and found.ns == pytest.approx(100e3, rel=1e-3)
     found = host_of(replace(about, plain_ms=0.12), {}, "forward")
@@ -107,22 +107,22 @@ CORE = [
 
 
 def test_fused_attention_takes_half_the_time_of_attentions_products() -> None:
-    found = plain("forward", CORE, 15.1, 1.0).predicted(["sdpa"])
+    found = predicted(plain("forward", CORE, 15.1, 1.0), ["sdpa"])
     # Of 15 ms, 6 are passes that vanish, and 4 of products.
     assert found.usual == pytest.approx(5.0 + 2.0, rel=0.01)
 
 
 def test_products_of_another_type_are_as_much_faster_as_their_ceiling_and_cast() -> None:
     # Ten times as fast; casts outside of attention move the gigabyte of each operator again.
-    found = plain("forward", CORE, 15.1, 1.0).predicted(["bf16"])
+    found = predicted(plain("forward", CORE, 15.1, 1.0), ["bf16"])
     assert found.usual == pytest.approx(6.0 + (2.0 + 2.0 + 5.0) / 10 + 1.0, rel=0.01)
 
 
 def test_what_is_not_written_out_is_not_known() -> None:
     with pytest.raises(NotKnownError, match="scores, softmax, values"):
-        plain(*BOUND).predicted(["sdpa"])
+        predicted(plain(*BOUND), ["sdpa"])
     with pytest.raises(NotKnownError, match="number of its parameters"):
-        plain("train_step", UPDATE, 20.0, 1.0, parameters=float("nan")).predicted(["fused"])
+        predicted(plain("train_step", UPDATE, 20.0, 1.0, parameters=float("nan")), ["fused"])
 
 
 PATHS = st.sampled_from(("forward/norm", "forward/head", "backward", "optimizer"))
@@ -140,8 +140,8 @@ def test_what_only_takes_work_away_never_lengthens_and_nothing_changes_nothing(
     most_ms = sum(ms + calls * (host_us / 1e3 + 0.0015) for *_, calls, ms in rows)
     plain_ms = unexplained * most_ms
     step = plain("train_step", rows, plain_ms, host_us)
-    assert step.predicted([]).usual == pytest.approx(plain_ms, rel=1e-3)
-    assert step.predicted(["graph"]).usual <= plain_ms * (1 + 1e-3)
+    assert predicted(step, []).usual == pytest.approx(plain_ms, rel=1e-3)
+    assert predicted(step, ["graph"]).usual <= plain_ms * (1 + 1e-3)
 
 
 def test_each_remedy_comes_alone_and_with_a_graph_and_in_the_growing_stack() -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
@@ -148,12 +147,7 @@ def _example(subject: Subject, family: str, work: pd.DataFrame, changed: Indices
         return short(str(held.idxmax())) if len(held) else ""
     of_family = work[work["family"] == family]
     longest = of_family if len(of_family) else work
-    name = longest.groupby("name", observed=True)["device_ns"].sum().idxmax()
-    row = longest.loc[longest["name"] == name, "device_ns"].idxmax()
-    ends = subject.copies.loc[subject.copies.index == row, ["source", "target"]].astype(str)
-    memories = ends.to_numpy().ravel().tolist()
-    known = memories and UNKNOWN_TEXT not in memories
-    return "copy from {} to {} memory".format(*memories) if known else short(str(name))
+    return short(str(longest.groupby("name", observed=True)["device_ns"].sum().idxmax()))
 
 
 def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check
 from workflow_src.diagnosis.step import recorded
@@ -121,10 +120,6 @@ class Subject:
         """The thread that makes the first call of most steps."""
         first = self.recording.steps["call"].to_numpy()
         return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
-
-    def ms_a_step(self, total_ns: float) -> float:
-        """Nanoseconds of all steps as milliseconds of one."""
-        return float(total_ns) / self.step_count / NS_PER_MS
 
     def parts(self, paths: pd.Series) -> "pd.Series[str]":
         """The part of a step that each path lies in: of a step's range, at most one name more."""

@@ -1,9 +1,9 @@
 """What each plain step would take with remedies: remedies.csv, from the joined tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -54,7 +54,7 @@ def phases_of(run: Run) -> dict[str, dict[str, About]]:
     """The phases that can be replayed; none if the run measured no ceilings."""
     if "ceilings" not in run:
         return {}
-    rates, timings = rates_of(run["ceilings"]), run["timings"]
+    rates, timings, gap_ns = rates_of(run["ceilings"]), run["timings"], graph_gap_ns(run)
     work = dict(iter(work_of(run["operators"]).groupby(["case", "phase"])))
     found: dict[str, dict[str, About]] = {}
     for phase in PHASES:
@@ -65,13 +65,13 @@ def phases_of(run: Run) -> dict[str, dict[str, About]]:
                 continue
             step = launched(work[case, phase].reset_index(drop=True))
             parameters = float(row.get("parameters", 0.0))
-            about = About(step, row["median_ms"], rates, row["precision"], parameters)
+            about = About(step, row["median_ms"], rates, row["precision"], parameters, gap_ns)
             found.setdefault(case, {})[phase] = about
     return found
 
 
-def plain_steps(phases: Phases, gap_ns: float) -> dict[str, dict[str, predict.PlainStep]]:
-    """Each phase of each case without remedies; gap_ns: between two kernels of a graph.
+def plain_steps(phases: Phases) -> Phases:
+    """The same with the host's time for a launch.
 
     Where the host doesn't set a phase's pace, its plain time tells but the most that a launch may
     take: then no more than is usual where it does.
@@ -82,36 +82,26 @@ def plain_steps(phases: Phases, gap_ns: float) -> dict[str, dict[str, predict.Pl
             mine, last = hosts.setdefault(case, {}), PASSES[PHASES.index(phase)]
             earlier = {name: host.ns for name, host in mine.items()}
             mine[last] = predict.host_of(about, earlier, last)
-    usual = dict.fromkeys(PASSES, USUAL_HOST_NS)
-    for name in PASSES:
-        every = [mine[name] for mine in hosts.values() if name in mine]
-        if shown := [host.ns for host in every if host.sets_pace]:
-            usual[name] = median(shown)
-    found: dict[str, dict[str, predict.PlainStep]] = {}
-    for case, abouts in phases.items():
-        known = {
-            name: host.ns if host.sets_pace else min(host.ns, usual[name])
-            for name, host in hosts[case].items()
-        }
-        found[case] = {
-            phase: predict.PlainStep(about, known, gap_ns) for phase, about in abouts.items()
-        }
-    return found
+    rows = [(case, name, *host) for case, mine in hosts.items() for name, host in mine.items()]
+    table = pd.DataFrame(rows, columns=["case", "pass", "ns", "sets_pace"])
+    shown = table[table["sets_pace"].astype(bool)].groupby("pass")["ns"].median()
+    usual = table["pass"].map(shown).fillna(USUAL_HOST_NS)
+    table["ns"] = table["ns"].mask(~table["sets_pace"].astype(bool), table["ns"].clip(upper=usual))
+    known = {case: own.set_index("pass")["ns"] for case, own in table.groupby("case")}
+    return {
+        case: {phase: replace(about, host_ns=known[case]) for phase, about in abouts.items()}
+        for case, abouts in phases.items()
+    }
 
 
-def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object]]:
-    """A row per case, phase and combination, of the case's columns with `case` alone.
-
-    only: some cases, if any; how fast the host launches is told by all.
-    """
-    timings, operators = run["timings"], run["operators"]
-    steps = plain_steps(phases_of(run), graph_gap_ns(run))
+def predictions(run: Run) -> Iterator[dict[str, object]]:
+    """A row per case, phase and combination, of the case's columns with `case` alone."""
+    timings, operators, steps = run["timings"], run["operators"], plain_steps(phases_of(run))
     updates = operators[operators["path"].str.endswith(f"/{OPTIMIZER}")]
     # The implementation of AdamW of a brought model is told by its operators.
     told = updates["operator"].str.extract("_(foreach|fused)_")[0].dropna()
     optimizers = told.groupby(updates["case"]).min()
-    for case in only or timings["case"].unique():
-        rows = timings[timings["case"] == case]
+    for case, rows in timings.groupby("case", sort=False):
         first: Any = rows.iloc[0]
         compiled = first["execution"] == COMPILED
         optimizer = optimizers.get(case, first["optimizer"])
@@ -122,7 +112,7 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object
             "the run has no table of ceilings": "ceilings" not in run,
         }
         reason = next((why for why, holds in reasons.items() if holds), "")
-        plain = {} if reason else steps.get(case, {})
+        plain = {} if reason else steps.get(str(case), {})
         timed = rows[rows["status"] == "ok"].set_index("phase")["median_ms"].to_dict()
         for (phase, plain_ms), remedies in product(timed.items(), given):
             if compiled and COMPILE in remedies:
@@ -132,7 +122,7 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object
             try:
                 if phase not in plain:
                     raise NotKnownError(reason or "what launched it wasn't recorded")
-                low, predicted, high = plain[phase].predicted(remedies)
+                low, predicted, high = predict.predicted(plain[phase], remedies)
                 yield row | {"predicted_ms": predicted, "low_ms": low, "high_ms": high}
             except NotKnownError as error:
                 yield row | {"status": "not_known", "reason": str(error)}

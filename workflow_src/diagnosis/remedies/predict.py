@@ -1,7 +1,6 @@
 """The time of a plain step with remedies, by replay, with its interval (docs/replay.md)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import hypot
 from typing import NamedTuple
 
@@ -58,47 +57,36 @@ def host_of(about: About, earlier: Mapping[str, float], last: str) -> Host:
     return Host(max(0.0, most), float(without_ns.max()) < LAUNCH_BOUND * plain_ns)
 
 
-@dataclass(frozen=True, eq=False)
-class PlainStep:
-    """A phase of a case without remedies, as it is replayed.
+def predicted(about: About, remedies: Sequence[str]) -> Span:
+    """The time (ms) with remedies, in their order, with its 95 % interval.
 
-    host_ns: the host's time for a launch by pass; graph_gap_ns: between two kernels of a graph.
+    Raises NotKnownError if the effect of one can't be told.
     """
+    recording, plain_ns = about.step.recording, about.plain_ms * NS_PER_MS
+    # What host and device together don't explain of it is put on both alike; a graph's kernels keep
+    # their own time, if that isn't longer.
+    if GRAPH in remedies:
+        device_ns = float((recording.columns["work.end_ns"] + GAP_NS).sum())
+        plain = _edit(about, min(1.0, plain_ns / device_ns), about.graph_gap_ns)
+    else:
+        scale = plain_ns / replay(recording, [_edit(about, 1.0, GAP_NS)]).step_ns
+        plain = _edit(about, scale, GAP_NS)
+    plan = changed(recording, [plain])
+    before_ns = plan.duration_ns.copy()
+    for remedy in remedies:
+        EFFECTS[remedy](about, plan, remedies)
+    ms = replayed(plan).step_ns / NS_PER_MS
+    times = 1 + _unsure_ms(plan, before_ns, ms, COMPILE in remedies) / ms
+    return Span(ms / times, ms, ms * times)
 
-    about: About
-    host_ns: Mapping[str, float]
-    graph_gap_ns: float
 
-    def predicted(self, remedies: Sequence[str]) -> Span:
-        """The time (ms) with remedies, in their order, with its 95 % interval.
-
-        Raises NotKnownError if the effect of one can't be told.
-        """
-        recording, plain_ns = self.about.step.recording, self.about.plain_ms * NS_PER_MS
-        # What host and device together don't explain of it is put on both alike; a graph's kernels
-        # keep their own time, if that isn't longer.
-        if GRAPH in remedies:
-            device_ns = float((recording.columns["work.end_ns"] + GAP_NS).sum())
-            plain = self._edit(min(1.0, plain_ns / device_ns), self.graph_gap_ns)
-        else:
-            scale = plain_ns / replay(recording, [self._edit(1.0, GAP_NS)]).step_ns
-            plain = self._edit(scale, GAP_NS)
-        plan = changed(recording, [plain])
-        before_ns = plan.duration_ns.copy()
-        for remedy in remedies:
-            EFFECTS[remedy](self.about, plan, remedies)
-        ms = replayed(plan).step_ns / NS_PER_MS
-        times = 1 + _unsure_ms(plan, before_ns, ms, COMPILE in remedies) / ms
-        return Span(ms / times, ms, ms * times)
-
-    def _edit(self, scale: float, gap_ns: float) -> Edit:
-        """The edit by which launches take the host its time, and kernels have gap_ns between them,
-        which counts as theirs; both scaled."""
-        step = self.about.step
-        host_ns, work_ns = step.by_launch(self.host_ns), step.recording.columns["work.end_ns"]
-        every = np.arange(len(host_ns))
-        factor = scale * (1 + gap_ns / np.maximum(work_ns, 1))
-        return Edit(every, every, gap_factor=scale * host_ns / UNIT_NS, factor=factor)
+def _edit(about: About, scale: float, gap_ns: float) -> Edit:
+    """The edit by which launches take the host its time, and kernels have gap_ns between them,
+    which counts as theirs; both scaled."""
+    work_ns = about.step.recording.columns["work.end_ns"]
+    host_ns, every = about.step.by_launch(about.host_ns), np.arange(len(work_ns))
+    factor = scale * (1 + gap_ns / np.maximum(work_ns, 1))
+    return Edit(every, every, gap_factor=scale * host_ns / UNIT_NS, factor=factor)
 
 
 def _unsure_ms(plan: Plan, plain_ns: Indices, ms: float, compiled: bool) -> float:

@@ -1,6 +1,7 @@
 """What is known of a case's phase before any remedy, and how fast a run's machine is."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -28,11 +29,16 @@ def rates_of(ceilings: pd.DataFrame) -> Rates:
 
 @dataclass(frozen=True, eq=False)
 class About:
-    """What is known of a case's phase: plain_ms, what it takes; parameters: 0 or NaN if it isn't
-    known."""
+    """A phase of a case without remedies.
+
+    plain_ms: what it takes; parameters: 0 or NaN if it isn't known; graph_gap_ns: between two
+    kernels of a graph; host_ns: the host's time for a launch by pass.
+    """
 
     step: Launched
     plain_ms: float
     rates: Rates
     precision: str
     parameters: float
+    graph_gap_ns: float
+    host_ns: Mapping[str, float] = field(default_factory=dict)

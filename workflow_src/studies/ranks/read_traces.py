@@ -41,13 +41,15 @@ def per_rank(subject: Subject) -> dict[str, float]:
     """
     moving, others = communication(subject), subject.work[subject.work["family"] != COLLECTIVE]
     busy = Union.of(others["start_ns"].to_numpy(), others["end_ns"].to_numpy())
-    return {
-        "communication_ms": subject.ms_a_step((moving["device_ns"] - moving["wait_ns"]).sum()),
-        "wait_ms": subject.ms_a_step(moving["wait_ns"].sum()),
-        "exposed_ms": subject.ms_a_step(moving["exposed_ns"].sum()),
-        "compute_ms": subject.ms_a_step(busy.total()),
-        "recorded_ms": float(subject.recording.steps["time_ns"].median()) / NS_PER_MS,
+    total_ns = {
+        "communication_ms": (moving["device_ns"] - moving["wait_ns"]).sum(),
+        "wait_ms": moving["wait_ns"].sum(),
+        "exposed_ms": moving["exposed_ns"].sum(),
+        "compute_ms": busy.total(),
     }
+    in_steps = {name: float(ns) / subject.step_count / NS_PER_MS for name, ns in total_ns.items()}
+    recorded_ns = float(subject.recording.steps["time_ns"].median())
+    return in_steps | {"recorded_ms": recorded_ns / NS_PER_MS}
 
 
 @one_sentence()
