@@ -77,7 +77,7 @@ def stage_arguments(about: str | None, **kinds: Any) -> argparse.Namespace:
     """
     parser = Parser(description=about)
     for name, kind in kinds.items():
-        several = {"nargs": "+"} if isinstance(kind, list) else {}
+        several = {"nargs": "*"} if isinstance(kind, list) else {}
         typed = {"type": kind[0] if several else kind, "required": True, **several}
         how: dict[str, Any] = {"action": "store_true"} if kind is False else typed
         parser.add_argument(f"--{name.replace('_', '-')}", **how)

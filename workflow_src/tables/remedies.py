@@ -8,7 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.arguments import (
+    existing_file,
+    existing_folder,
+    new_file,
+    stage_arguments,
+)
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS, COMPILED, PHASES
 from workflow_src.common.errors import StageError, one_sentence, remake
@@ -76,18 +81,22 @@ def plain_steps(phases: Phases) -> Phases:
     Where the host doesn't set a phase's pace, its plain time tells but the most that a launch may
     take: then no more than is usual where it does.
     """
-    hosts: dict[str, dict[str, predict.Host]] = {}
+    rows = list[tuple[str, str, float, bool]]()
     for case, abouts in phases.items():
+        earlier = dict[str, float]()
         for phase, about in abouts.items():
-            mine, last = hosts.setdefault(case, {}), PASSES[PHASES.index(phase)]
-            earlier = {name: host.ns for name, host in mine.items()}
-            mine[last] = predict.host_of(about, earlier, last)
-    rows = [(case, name, *host) for case, mine in hosts.items() for name, host in mine.items()]
-    table = pd.DataFrame(rows, columns=["case", "pass", "ns", "sets_pace"])
-    shown = table[table["sets_pace"].astype(bool)].groupby("pass")["ns"].median()
-    usual = table["pass"].map(shown).fillna(USUAL_HOST_NS)
-    table["ns"] = table["ns"].mask(~table["sets_pace"].astype(bool), table["ns"].clip(upper=usual))
-    known = {case: own.set_index("pass")["ns"] for case, own in table.groupby("case")}
+            last = PASSES[PHASES.index(phase)]
+            host = predict.host_of(about, earlier, last)
+            earlier[last] = host.ns
+            rows.append((case, last, *host))
+    hosts = pd.DataFrame(rows, columns=["case", "pass", "ns", "told"]).astype({"told": bool})
+    usual = hosts["pass"].map(hosts[hosts["told"]].groupby("pass")["ns"].median())
+    hosts["ns"] = hosts["ns"].where(
+        hosts["told"], hosts["ns"].clip(upper=usual.fillna(USUAL_HOST_NS))
+    )
+    known: dict[Any, Any] = {
+        case: own.set_index("pass")["ns"].to_dict() for case, own in hosts.groupby("case")
+    }
     return {
         case: {phase: replace(about, host_ns=known[case]) for phase, about in abouts.items()}
         for case, abouts in phases.items()
@@ -146,11 +155,8 @@ def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
 @one_sentence()
 def main() -> None:
     """Write the table of remedies."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--tables", type=existing_folder, required=True, help="the joined CSVs")
-    parser.add_argument("--ceilings", type=existing_file, nargs="*", default=[])
-    parser.add_argument("--output", type=new_file, required=True)
-    given = parser.parse_args()
+    files = {"tables": existing_folder, "ceilings": [existing_file], "output": new_file}
+    given = stage_arguments(__doc__, **files)
     with reading(given.tables, "the joined tables", remake(given.output), StageError):
         found = table(read_run(given.tables, given.ceilings))
     write_csv(given.output, found)
