@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.recording import CALLS, TIES, WAITS, WORK, Recording
+from workflow_src.diagnosis.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Model:
             1,
             self._calls(),
             self._work(work),
-            pd.DataFrame(waits, columns=list(WAITS)),
-            pd.DataFrame([(*tie, 0) for tie in self.ties], columns=list(TIES)),
+            pd.DataFrame(waits, columns=["call", "work", "return_ns", "blocked"]),
+            pd.DataFrame([(*tie, 0) for tie in self.ties], columns=["work", "after", "gap_ns"]),
             self._steps(lasts),
         )
 
@@ -69,15 +69,13 @@ class Model:
             "path": NOWHERE,
             "thread": 1,
         }
-        return pd.DataFrame(columns)[list(CALLS)]
+        return pd.DataFrame(columns)
 
     def _work(self, rows: Sequence[tuple[int, int, int]]) -> pd.DataFrame:
         table = pd.DataFrame(rows, columns=["call", "lane", "end_ns"], dtype="int64")
         others: dict[str, Any] = {"kind": "kernel", "name": "gemm", "family": "gemm"}
         others |= {"path": NOWHERE, "step": 0, "activity": range(len(rows))}
-        return table.assign(**others, start_ns=0, latency_ns=self.latency, gap_ns=self.between)[
-            list(WORK)
-        ]
+        return table.assign(**others, start_ns=0, latency_ns=self.latency, gap_ns=self.between)
 
     def _steps(self, lasts: np.ndarray) -> pd.DataFrame:
         firsts = np.append(0, lasts[:-1] + 1)

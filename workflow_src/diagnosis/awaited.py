@@ -7,7 +7,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import lane_before, last_in_lanes
-from workflow_src.diagnosis.recording import SHORT_NS, SYNCHRONIZE, WAITS
+from workflow_src.diagnosis.recording import SHORT_NS, SYNCHRONIZE
 
 RETURN_NS = 30_000
 """A call waited for more if it returns later than this after what it waited for."""
@@ -16,7 +16,7 @@ WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """A row per activity that a call returns after, with WAITS.
+    """A row per activity that a call returns after, as Recording.waits.
 
     return_ns is as recorded, but a synchronization's at most RETURN_NS. A call that copies waits
     for its own copy if that began before it returned: from pageable memory, a short one doesn't.
@@ -45,7 +45,7 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     took = np.where(synchronizes, np.minimum(took, RETURN_NS), took)
     return_ns = np.where(blocked, took, SHORT_NS)
     found = {"call": call[nth], "work": row, "return_ns": return_ns, "blocked": blocked}
-    return pd.DataFrame(found)[list(WAITS)]
+    return pd.DataFrame(found)
 
 
 def own_costs(calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame) -> Indices:

@@ -22,7 +22,7 @@ WAIT_EVENT = r"StreamWaitEvent"
 
 
 def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
-    """A row per activity in order of launch, with recording.WORK but latency_ns and gap_ns.
+    """A row per activity in order of launch, as Recording.work but for latency_ns and gap_ns.
 
     What none of the calls launched is first, and has no call; of that, what had ended before the
     first of them is left out.

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
@@ -24,17 +26,11 @@ from workflow_src.diagnosis.subject import END, NUMBER, Subject, main_place
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.placing.paths import common_path
 
-WORDS = pd.read_csv(
-    Path(__file__).with_name("mechanisms.csv"),
-    index_col="key",
-    keep_default_na=False,
-    true_values=["yes"],
-    false_values=["no"],
-)
-MECHANISMS: Mapping[str, Any] = {str(row.Index): row for row in WORDS.itertuples()}
+_WORDS = csv_rows(Path(__file__).with_name("mechanisms.csv"))
+MECHANISMS = {row["key"]: SimpleNamespace(**row) for row in _WORDS}
 """fact: a format of a Finding's fields and of `told`; assumes: what the step without it is replayed
-with, a format of kept_ms; shown_by: the family of its example's kernel, "" for any; general: true
-of whole programs, and ranked last."""
+with, a format of kept_ms; shown_by: the family of its example's kernel, "" for any; general:
+whether it is true of whole programs, and ranked last, or ""."""
 
 
 @dataclass(frozen=True, eq=False)

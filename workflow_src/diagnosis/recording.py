@@ -24,17 +24,6 @@ SYNCHRONIZE, ALLOCATE, FREE, OTHER = "synchronize", "malloc", "free", "other"
 SHORT_NS = 5_000
 """A waiting call's own cost, and its return after what it waited for, at most, if none tells."""
 
-CALLS = (
-    *("kind", "name", "path", "step", "thread", "start_ns", "end_ns", "gap_ns", "cost_ns"),
-    "beside",
-)
-WORK = (
-    *("activity", "kind", "name", "family", "path", "step", "call", "lane", "start_ns", "end_ns"),
-    *("latency_ns", "gap_ns"),
-)
-WAITS = ("call", "work", "return_ns", "blocked")
-TIES = ("work", "after", "gap_ns")
-
 
 @dataclass(frozen=True)
 class Recording:

@@ -13,7 +13,7 @@ from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.diagnosis.awaited import own_costs, waits
 from workflow_src.diagnosis.device_work import WAIT_EVENT, device_work, event_ties, timed
-from workflow_src.diagnosis.recording import CALLS, OTHER, WORK, Recording
+from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking
 from workflow_src.placing.steps import step_ranges
@@ -51,7 +51,7 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     calls["cost_ns"] = own_costs(calls, work, waiting)
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy()
     work, ties = timed(work, np.append(returned, 0)[work["call"]], event_ties(work, calls))
-    return Recording(process, calls[[*CALLS]], work[[*WORK]], waiting, ties, steps)
+    return Recording(process, calls, work, waiting, ties, steps)
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:
@@ -73,8 +73,9 @@ def loop_of(attributed: Attributed, process: int) -> Loop:
 def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
-    Columns: CALLS but cost_ns, and `may_wait`. Without calls inside of others or before since_ns,
-    and trifles that neither launch nor wait nor order streams: these are the host's own time.
+    As Recording.calls but for cost_ns, and with `may_wait`. Without calls inside of others or before
+    since_ns, and trifles that neither launch nor wait nor order streams: these are the host's own
+    time.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)

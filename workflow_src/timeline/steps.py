@@ -23,11 +23,6 @@ from workflow_src.placing.steps import of_thread, step_ranges
 UNKNOWN_CAUSE = "cause not recorded"
 """Of idle time in captures without API calls, such as those of a CPU."""
 
-COLUMNS = (
-    *("start_ns", "end_ns", "phase", "step", "path", "component", "depth"),
-    *("launch_ns", "launch_end_ns", "duration_ns", "family", "cause"),
-)
-
 IN_GAP = ("launch", "unexplained", "synchronization", "profiler", "queued", "tail")
 """The order in which a gap's causes are drawn: it isn't known but that queue and tail come last."""
 
@@ -84,7 +79,7 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
 
 def _timeline(source: Attributed, chosen: list[pd.DataFrame]) -> Timeline:
     if not chosen:
-        return Timeline(*[pd.DataFrame(columns=[*COLUMNS])] * 4)
+        return Timeline(*[pd.DataFrame(columns=["path", "component"])] * 4)
     steps = pd.concat(chosen)
     idle, each = _idle(source, steps), [step for _, step in steps.iterrows()]
     ranges = pd.concat([_ranges(source, step) for step in each])

@@ -11,8 +11,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import CALLS, TIES, WAITS, Factors, Mask, Recording
-from workflow_src.diagnosis.recording import WORK as OF_WORK
+from workflow_src.diagnosis.recording import Factors, Mask, Recording
 
 PASSES = FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 
@@ -136,13 +135,13 @@ def launched(work: pd.DataFrame) -> Launched:
     turned = np.where((work["pass"] == BACKWARD).to_numpy()[row], -row, row)
     row = row[np.lexsort((turned, (nth + 0.5) / count[row], part))]
     each_ns = np.rint(work["device_ms"].to_numpy() * NS_PER_MS / count).astype(np.int64)
-    # A call for each activity; what no replay reads is 0.
-    rows = np.arange(len(row))
-    calls = pd.DataFrame(0, rows, list(CALLS))
-    calls = calls.assign(start_ns=UNIT_NS, end_ns=UNIT_NS, gap_ns=UNIT_NS, beside=False)
-    activities = pd.DataFrame(0, rows, list(OF_WORK)).assign(call=rows, end_ns=each_ns[row])
-    waits, ties = (pd.DataFrame(columns=list(names), dtype="int64") for names in (WAITS, TIES))
-    step = {"start_ns": 0, "end_ns": UNIT_NS, "call": 0, "last_call": len(rows) - 1, "time_ns": 0}
+    # A call for each activity, with what replays read of both.
+    calls = pd.DataFrame({"cost_ns": 0, "step": 0, "beside": False}, np.arange(len(row)))
+    calls[["start_ns", "end_ns", "gap_ns"]] = UNIT_NS
+    activities = pd.DataFrame({"call": calls.index, "end_ns": each_ns[row]})
+    activities[["lane", "start_ns", "latency_ns", "gap_ns"]] = 0
+    waits = pd.DataFrame(columns=["call", "work", "return_ns"], dtype="int64")
+    ties = pd.DataFrame(columns=["work", "after", "gap_ns"], dtype="int64")
+    step = {"start_ns": 0, "end_ns": UNIT_NS, "call": 0, "last_call": len(row) - 1}
     steps = pd.DataFrame(step, index=[0])
-    made = Recording(0, calls, activities, waits, ties, steps)
-    return Launched(work, made, row)
+    return Launched(work, Recording(0, calls, activities, waits, ties, steps), row)
