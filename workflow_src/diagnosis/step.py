@@ -73,9 +73,9 @@ def loop_of(attributed: Attributed, process: int) -> Loop:
 def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
-    As Recording.calls but for cost_ns, and with `may_wait`. Without calls inside of others or before
-    since_ns, and trifles that neither launch nor wait nor order streams: these are the host's own
-    time.
+    As Recording.calls but for cost_ns, and with `may_wait`. Without calls inside of others, or
+    before since_ns, and trifles that neither launch nor wait nor order streams: these are the
+    host's own time.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)

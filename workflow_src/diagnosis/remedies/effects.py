@@ -8,13 +8,13 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Edit, Plan, graphed, merged
+from workflow_src.diagnosis.recording import Edit, Plan, graphed
 from workflow_src.diagnosis.remedies import steps
 from workflow_src.diagnosis.remedies.rates import About
 
-UPDATES = {"foreach": (80, 8, 0.5), "fused": (28, 1, 0.3)}
-"""Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, kernels,
-and what the host takes for each parameter's tensor, in launches.
+UPDATES = {"foreach": (80, 8), "fused": (28, 1)}
+"""Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, and
+kernels.
 
 AdamW reads weight, gradient and two moments, and writes all but the gradient. Written out, its
 operators move 88 bytes (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters).
@@ -28,19 +28,9 @@ STACK = ("bf16", SDPA, "fused")
 CASTS_LAUNCHED = {steps.FORWARD: 1.6, steps.BACKWARD: 0.8}
 """Casts for each product outside of attention's core, in launches of the usual price."""
 
-FUSED_SHARE = 0.5
-"""Of the time of attention's products, what fused attention takes in forward."""
-
-BACKWARD_SHARE = 2.5
-"""FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
-
-ATTENTION_KERNELS = {steps.FORWARD: 1, steps.BACKWARD: 2}
-
-FUSED_PRICE = 2.0
-"""Of the call of fused attention, in launches."""
-
-UPDATE_OPERATORS = 9
-"""Operators of AdamW written out, for each tensor."""
+FUSED_ATTENTION = {steps.FORWARD: (2, 0.5), steps.BACKWARD: (4, 1.25)}
+"""What it takes of each layer's host, in launches, and of the device, in the time of forward's
+products; backward has 2.5 times the FLOPs, as it computes the scores again."""
 
 COMPILED_PRICE = 0.85
 """Of a launch of compiled code, in launches."""
@@ -52,18 +42,10 @@ class NotKnownError(Exception):
     """A remedy's effect can't be told of a case; the message says why."""
 
 
-def _merge(plan: Plan, calls: Indices, groups: int, ms: float, price: float) -> None:
-    """Launches become so many, which together take so long and cost `price` launches each."""
-    groups = max(1, min(groups, len(calls)))
-    group = np.arange(len(calls)) * groups // len(calls)
-    each_ns = np.full(groups, round(ms * NS_PER_MS / groups), dtype=np.int64)
-    _change(plan, *merged(plan.recording, calls, group, each_ns))
-    _change(plan, Edit(calls[np.searchsorted(group, np.arange(groups))], gap_factor=price))
-
-
-def _change(plan: Plan, *edits: Edit) -> None:
-    for edit in edits:
-        edit.apply(plan)
+def _become(plan: Plan, calls: Indices, launches: float, ms: float) -> None:
+    """Launches take the host as long as so many, and their work takes so long together."""
+    each_ns = np.full(len(calls), round(ms * NS_PER_MS / len(calls)), dtype=np.int64)
+    Edit(calls, calls, gap_factor=launches / len(calls), ns=each_ns).apply(plan)
 
 
 def _narrow(precision: str, about: About, plan: Plan, _: Remedies) -> None:
@@ -79,8 +61,8 @@ def _narrow(precision: str, about: About, plan: Plan, _: Remedies) -> None:
         factor[products] += (casts_ms / step.work["device_ms"])[products]
         for name, casts in CASTS_LAUNCHED.items():
             calls = step.where(products & step.of("pass", name))
-            _change(plan, Edit(calls, gap_factor=1 + casts))
-    _change(plan, Edit(work=np.arange(len(step.row)), factor=factor[step.row]))
+            Edit(calls, gap_factor=1 + casts).apply(plan)
+    Edit(work=np.arange(len(step.row)), factor=factor[step.row]).apply(plan)
 
 
 def _fuse_attention(about: About, plan: Plan, _: Remedies) -> None:
@@ -88,13 +70,12 @@ def _fuse_attention(about: About, plan: Plan, _: Remedies) -> None:
     products = step.of("kind", steps.CORE_PRODUCT) & step.of("pass", steps.FORWARD)
     if not products.any():
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
-    forward_ms = FUSED_SHARE * float(plan.duration_ns[step.where(products)].sum()) / NS_PER_MS
+    products_ms = float(plan.duration_ns[step.where(products)].sum()) / NS_PER_MS
     layers = int(step.work.loc[products, "launches"].max())
-    for name, kernels in ATTENTION_KERNELS.items():
+    for name, (launches, share) in FUSED_ATTENTION.items():
         calls = step.where(step.of("leaf", *steps.CORE) & step.of("pass", name))
         if len(calls):
-            ms = forward_ms * (BACKWARD_SHARE if name == steps.BACKWARD else 1.0)
-            _merge(plan, calls, kernels * layers, ms, FUSED_PRICE)
+            _become(plan, calls, launches * layers, share * products_ms)
 
 
 def _update(optimizer: str, about: About, plan: Plan, _: Remedies) -> None:
@@ -103,26 +84,33 @@ def _update(optimizer: str, about: About, plan: Plan, _: Remedies) -> None:
         return
     if not about.parameters > 0:
         raise NotKnownError("the number of its parameters is not known")
-    moved_bytes, count, price = UPDATES[optimizer]
-    ms = moved_bytes * about.parameters / about.rates.copy_bytes_per_ms
-    _merge(plan, calls, count, ms, 1 + price * len(calls) / UPDATE_OPERATORS / count)
+    moved_bytes, count = UPDATES[optimizer]
+    _become(plan, calls, count, moved_bytes * about.parameters / about.rates.copy_bytes_per_ms)
 
 
 def _fuse_chains(about: About, plan: Plan, remedies: Remedies) -> None:
     step = about.step
-    if not step.of("kind", steps.ELEMENTWISE).any():
+    rows = step.of("kind", steps.ELEMENTWISE)
+    if not rows.any():
         raise NotKnownError("no chain of elementwise kernels is known of it")
-    # One kernel of each reads first and writes last.
-    calls, group, share = steps.chains(step, SDPA in remedies)
-    whole_ns = np.bincount(group, plan.duration_ns[calls], len(share))
-    _change(plan, *merged(plan.recording, calls, group, np.rint(share * whole_ns).astype(np.int64)))
-    inside = step.where(~step.of("pass", steps.OPTIMIZER))
-    _change(plan, Edit(inside, gap_factor=COMPILED_PRICE))
+    rows = rows & ~(step.of("leaf", *steps.CORE) & (SDPA in remedies))
+    # Of each range, each time it runs, one kernel reads first and writes last.
+    ranges = step.work[rows].groupby(["pass", "path"])
+    left = ranges["instances"].transform("first") / ranges["launches"].transform("sum")
+    factor, price = (
+        np.ones(len(rows)),
+        np.where(step.of("pass", steps.OPTIMIZER), 1, COMPILED_PRICE),
+    )
+    factor[rows] = left.clip(upper=1)
+    every = np.arange(len(step.row))
+    edit = Edit(every, every, gap_factor=(factor * price)[step.row], factor=factor[step.row])
+    edit.apply(plan)
 
 
 def _graph(_: About, plan: Plan, __: Remedies) -> None:
     # All launches become one, also those of AdamW written out: its time is that of a replay.
-    _change(plan, *graphed(plan.recording.calls))
+    for edit in graphed(plan.recording.calls):
+        edit.apply(plan)
 
 
 EFFECTS: dict[str, Callable[[About, Plan, Remedies], None]] = {

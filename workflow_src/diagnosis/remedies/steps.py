@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,40 +84,12 @@ class Launched:
 
     def by_launch(self, by_pass: Mapping[str, float]) -> Factors:
         """A value of each launch by its pass; 0 of other passes."""
-        values = [by_pass.get(name, 0.0) for name in self.texts["pass"]]
-        return np.array(values, dtype=np.float64)[self.row]
-
-    @cached_property
-    def texts(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of text of the work."""
-        return {name: self.work[name].to_numpy(dtype=object) for name in ("pass", "leaf", "kind")}
+        values = self.work["pass"].map(dict(by_pass)).fillna(0.0)
+        return np.asarray(values, np.float64)[self.row]
 
     def of(self, column: str, *values: str) -> Mask:
         """Which rows of work have one of these values in a column of text."""
-        given = self.texts[column]
-        return np.asarray(np.logical_or.reduce([given == value for value in values]), dtype=bool)
-
-
-@lru_cache(maxsize=4)
-def chains(step: Launched, outside_core: bool) -> tuple[Indices, Indices, Factors]:
-    """Elementwise kernels in chains: the launches, the group of each, and 1 / each group's length.
-
-    Of a step all, or those outside of attention's core; a group is of a range each time it runs, in
-    one pass.
-    """
-    rows = step.of("kind", ELEMENTWISE)
-    rows &= ~(step.of("leaf", *CORE) & outside_core)
-    place = np.full(len(rows), -1)
-    groups = step.work[rows].groupby(["pass", "path"])
-    place[rows] = groups.ngroup()
-    calls = step.where(place >= 0)
-    calls = calls[np.argsort(place[step.row[calls]], kind="stable")]
-    number = place[step.row[calls]]
-    size = np.bincount(number, minlength=groups.ngroups)
-    times = np.minimum(groups["instances"].first().to_numpy(dtype=np.int64), size)
-    nth = np.arange(len(calls)) - np.repeat(np.cumsum(size) - size, size)
-    group = (np.cumsum(times) - times)[number] + nth * times[number] // size[number]
-    return calls, group, np.repeat(times / size, times)
+        return self.work[column].isin(values).to_numpy()
 
 
 def launched(work: pd.DataFrame) -> Launched:
