@@ -15,6 +15,7 @@ Kernel = tuple[str, str, str, int, int]
 Rows = Iterator[dict[str, Any]]
 
 STEPS = 2
+REPLAYED = ("replayed_median_ms", "replayed_p20_ms", "replayed_p80_ms")
 TIMED = ("samples", "mean_ms", "median_ms", "std_ms", "p20_ms", "p80_ms", "peak_memory_mib")
 
 FORWARD: list[Kernel] = [
@@ -106,7 +107,7 @@ class Sample:
                 row |= dict(zip(TIMED, times, strict=True))
             if phase in self.replayed_ms:
                 row |= {"replay_status": "ok", "replay_reason": ""}
-                row["replayed_median_ms"] = self.replayed_ms[phase]
+                row |= dict.fromkeys(REPLAYED, self.replayed_ms[phase])
             yield row
 
     def ranges(self) -> Rows:

@@ -190,6 +190,7 @@ def test_known_samples_of_a_replay_give_exact_numbers() -> None:
     first, second, third = table.to_dict("records")
     assert first["replay_status"] == "ok"
     assert first["replayed_median_ms"] == 3.0 and first["median_ms"] == 9.0
+    assert (first["replayed_p20_ms"], first["replayed_p80_ms"]) == pytest.approx((1.8, 5.2))
     assert (second["replay_status"], second["replay_reason"]) == ("not_capturable", "why")
     assert second["replayed_median_ms"] != second["replayed_median_ms"], "empty"
     assert third["replay_status"] != third["replay_status"], "empty"

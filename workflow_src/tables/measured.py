@@ -19,6 +19,8 @@ Row = dict[str, Any]
 SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
 """Columns by what is known of a model and its batch; of a brought one by its benchmark."""
 
+REPLAYED = ("median_ms", "p20_ms", "p80_ms")
+
 COUNTER_STEP_S = 0.1
 """An H200's energy counter changes so often: up to this much may be missing from a reading."""
 
@@ -92,10 +94,9 @@ def _energy(found: Row) -> Row:
 def _replayed(found: Row | None) -> Row:
     if found is None:
         return {}
-    row = {"replay_status": found["status"], "replay_reason": found["reason"]}
-    if found["status"] == "ok":
-        row["replayed_median_ms"] = median(found["samples_ns"]) / NS_PER_MS
-    return row
+    summary = summarize(found["samples_ns"]) if found["status"] == "ok" else {}
+    times = {f"replayed_{name}": summary[name] for name in REPLAYED if name in summary}
+    return {"replay_status": found["status"], "replay_reason": found["reason"]} | times
 
 
 def doubts(result: Row) -> Row:

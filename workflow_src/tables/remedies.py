@@ -32,8 +32,8 @@ USUAL_HOST_NS = 15_000.0
 """The host's time for a launch where no case of the run is launch-bound, as those of examples/h100
 and examples/h200 of 6a6a4d6."""
 
-GRAPH_GAP_NS = 500.0
-"""Between two kernels of a graph where the run replayed none."""
+GRAPH_GAP_NS = 160.0
+"""Between two kernels of a graph where the run replayed none: as on H100s and H200s."""
 
 Run = Mapping[str, pd.DataFrame]
 """Joined tables by name; without ceilings if the run has none."""

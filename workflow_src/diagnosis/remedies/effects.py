@@ -25,6 +25,9 @@ COMPILE, SDPA = "compile", "sdpa"
 STACK = ("bf16", SDPA, "fused")
 """Remedies together, one after the other as far as they change the case; then those of launches."""
 
+USUAL_SHARE = 0.55
+"""Of the ceiling, what a product reaches in another type: 30 to 100 %."""
+
 CASTS_LAUNCHED = {steps.FORWARD: 1.6, steps.BACKWARD: 0.8}
 """Casts for each product outside of attention's core, in launches of the usual price."""
 
@@ -52,13 +55,16 @@ def _narrow(precision: str, about: About, plan: Plan, _: Remedies) -> None:
     step, bf16 = about.step, precision == "bf16"
     if precision not in about.rates.product_flops_per_ms:
         raise NotKnownError(f"the run has no ceiling of products in {precision}")
-    rates, products = about.rates.product_flops_per_ms, step.of("kind", steps.PRODUCT)
+    rates, work = about.rates.product_flops_per_ms, step.work
     slower = rates.get(about.precision, rates[precision]) / rates[precision]
-    factor = np.where(products | step.of("kind", steps.CORE_PRODUCT), slower, 1.0)
+    ms = work["flops"] / (USUAL_SHARE * rates[precision])
+    factor = (ms / work["device_ms"]).where(work["flops"] > 0, slower).to_numpy()
+    products = step.of("kind", steps.PRODUCT)
+    factor = np.where(products | step.of("kind", steps.CORE_PRODUCT), factor, 1.0)
     if bf16:
         # Casts of what they read and write move as many bytes again.
-        casts_ms = step.work["bytes"] / about.rates.copy_bytes_per_ms
-        factor[products] += (casts_ms / step.work["device_ms"])[products]
+        casts_ms = work["bytes"] / about.rates.copy_bytes_per_ms
+        factor[products] += (casts_ms / work["device_ms"])[products]
         for name, casts in CASTS_LAUNCHED.items():
             calls = step.where(products & step.of("pass", name))
             Edit(calls, gap_factor=1 + casts).apply(plan)

@@ -20,9 +20,9 @@ optimizer's, and what no remedy touches, as casts."""
 
 CORE = ("scores", "softmax", "values")
 
-WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", "bytes")
+WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", "bytes", "flops")
 """Columns of a phase's work, a row per operator, place and kernel: `leaf` is the innermost range,
-`instances` how often its range runs in a step; bytes: moved, or 0 where that isn't known."""
+`instances` how often its range runs in a step; bytes, flops: 0 where they aren't known."""
 
 SINGLE = ("gemm", "attention", "embedding", "optimizer", "loss", "communication")
 """Families whose kernels can't be fused with their neighbors."""
@@ -44,6 +44,7 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
         "launches": operators["calls_per_step"].round().clip(lower=1).astype("int64"),
         "device_ms": operators["busy_ms_per_step"].astype("float64"),
         "bytes": operators["bytes_per_step"].fillna(0.0),
+        "flops": operators["flops_per_step"].fillna(0.0),
     }
     work = pd.DataFrame(columns)
     work["kind"] = _kinds(work, operators)
