@@ -10,10 +10,6 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.diagnosis.recording import Change, Edit, Plan, Recording
 
-QUEUE = 1020
-"""Launches that a stream takes before the next one waits: seen on an H200 whose device lags
-behind."""
-
 
 class Replayed(NamedTuple):
     """When calls return and activities start and end (ns), since the beginning of the first gap;
@@ -60,7 +56,7 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
     The host's clock is its own time and what held it up so far. What was launched before the first
     call starts as recorded.
     """
-    columns, most = plan.recording.columns, QUEUE + 1
+    columns = plan.recording.columns
     lane, latency, space = (columns[f"work.{n}"].tolist() for n in ("lane", "latency_ns", "gap_ns"))
     length, dropped = plan.duration_ns.tolist(), plan.dropped.tolist()
     origin = columns["calls.start_ns"][0] - columns["calls.gap_ns"][0]
@@ -71,7 +67,7 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
     of_calls = (np.append(0, each) for each in (plan.gap_ns, plan.cost_ns, columns["calls.beside"]))
     rows = zip(*(each.tolist() for each in of_calls), last.tolist(), strict=True)
     lanes = range(max(lane, default=-1) + 1)
-    freed, begun = [BEFORE_ALL for _ in lanes], [list[int]() for _ in lanes]
+    freed = [BEFORE_ALL for _ in lanes]
     starts, ends, began, returned = list[int](), list[int](), list[int](), list[int]()
     own_began = clock = held = 0
     for call, (gap, cost, beside, after) in enumerate(rows, NOWHERE):
@@ -79,18 +75,14 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
         at, to = own + held, own + cost + held
         for row in range(len(starts), after):
             number = lane[row]
-            free, before = freed[number], begun[number]
-            start = free
+            free = start = freed[number]
             if not dropped[row]:
-                if len(before) >= most and call >= 0:
-                    to = max(to, before[-most])
                 start = recorded[row]
                 if call >= 0:
                     start = max(at, to + latency[row], free + space[row])
                 for other, distance in ties.get(row, ()):
                     start = max(start, ends[other] + distance)
                 freed[number] = max(free, start + length[row])
-                before.append(start)
             starts.append(start)
             ends.append(start + length[row] * (not dropped[row]))
         for row, distance in waits.get(call, ()):

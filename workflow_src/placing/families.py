@@ -15,9 +15,7 @@ import pandas as pd
 from workflow_src.placing.kernel_names import (
     by_name,
     first_match,
-    precision_ran,
     read_rules,
-    short_names,
 )
 
 UNKNOWN = "unknown"
@@ -38,13 +36,6 @@ def family_of(name: str) -> str:
     rules, gradient = read_rules(RULES, "family"), _GRADIENT.match(name)
     forward = gradient and first_match(gradient[1], rules)
     return first_match(name, rules) or forward or UNKNOWN
-
-
-def naming(names: pd.Series) -> dict[str, pd.Series]:
-    """Columns of kernels by name: short_name, family and, if the name tells it, precision_ran."""
-    family = families(names)
-    ran = precision_ran(names, family)
-    return {"short_name": short_names(names), "family": family, "precision_ran": ran}
 
 
 def coverage(table: pd.DataFrame) -> float:

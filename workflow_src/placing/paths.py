@@ -45,11 +45,6 @@ _CALL = re.compile(rf"\A{AROUND}|, (?:seq|op_id|sizes|input_op_ids) = .*", re.DO
 Names = npt.NDArray[np.object_]
 
 
-def escaped(name: str) -> str:
-    """A range's name as a part of a path."""
-    return name.replace("\\", "\\\\").replace("/", "\\/")
-
-
 def shape(name: str) -> str:
     """A name with ANY for each number."""
     return _NUMBER.sub(ANY, _ENGINE.sub(rf"\1{ANY}", name))
@@ -86,7 +81,7 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
         written, notes = _folded(names)
         number, names = pd.factorize(written, sort=True)
         name = number[name]
-    parts = [escaped(each) for each in names]
+    parts = [each.replace("\\", "\\\\").replace("/", "\\/") for each in names]
     parent = ranges["parent"].to_numpy()
     code, processes = pd.factorize(ranges["process"].to_numpy(), sort=True)
     text, process, above, depth = list[str](), list[int](), list[int](), list[int]()

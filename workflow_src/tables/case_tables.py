@@ -20,7 +20,8 @@ from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import Work, forward_work
 from workflow_src.placing.case_capture import CaseCapture, ledger, read_case, require_complete
-from workflow_src.placing.families import coverage, naming
+from workflow_src.placing.families import coverage, families
+from workflow_src.placing.kernel_names import precision_ran, short_names
 from workflow_src.tables.certificate import doubts
 from workflow_src.tables.measured import environment, timings
 from workflow_src.tables.operators import operator_tables
@@ -55,11 +56,13 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
     table = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = ranges[ranges["step"] != NOWHERE].groupby("phase")["step"].nunique()
     table["steps"] = table["phase"].map(steps).fillna(0).astype("int64")
-    per_step = table["steps"].where(table["steps"] > 0)
+    per_step, family = table["steps"].where(table["steps"] > 0), families(table["name"])
     return table.assign(
         calls_per_step=table["calls"] / per_step,
         busy_ms_per_step=table["busy_ns"] / NS_PER_MS / per_step,
-        **naming(table["name"]),
+        short_name=short_names(table["name"]),
+        family=family,
+        precision_ran=precision_ran(table["name"], family),
     )
 
 

@@ -75,7 +75,8 @@ def operator_tables(
 ) -> dict[str, pd.DataFrame]:
     """The tables operators and alignment of a case, from a capture and a benchmark."""
     case = case_of(result["case"])
-    steps = records.in_steps(activities)
+    inside = activities[activities["phase"] != ""].astype({"name": object})
+    steps = inside.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
     steps = steps.assign(family=families(steps["name"]), short_name=short_names(steps["name"]))
     made: dict[str, list[pd.DataFrame]] = {"operators": [], "alignment": []}
     for phase, of_phase in steps.groupby("phase", sort=False):

@@ -34,12 +34,6 @@ Launched = Mapping[str, Any]
 """What launched the work of a phase, as measure/operators.py records it."""
 
 
-def in_steps(activities: pd.DataFrame) -> pd.DataFrame:
-    """The activities of a case that were launched in a step, in the order they ran."""
-    inside = activities[activities["phase"] != ""].astype({"name": object})
-    return inside.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
-
-
 def with_records(
     steps: pd.DataFrame, launched: Launched, captured: Collection[str]
 ) -> pd.DataFrame:

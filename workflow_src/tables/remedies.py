@@ -86,9 +86,8 @@ def plain_steps(phases: Phases) -> Phases:
         earlier = dict[str, float]()
         for phase, about in abouts.items():
             last = PASSES[PHASES.index(phase)]
-            host = predict.host_of(about, earlier, last)
-            earlier[last] = host.ns
-            rows.append((case, last, *host))
+            earlier[last], told = predict.host_of(about, earlier, last)
+            rows.append((case, last, earlier[last], told))
     hosts = pd.DataFrame(rows, columns=["case", "pass", "ns", "told"]).astype({"told": bool})
     usual = hosts["pass"].map(hosts[hosts["told"]].groupby("pass")["ns"].median())
     hosts["ns"] = hosts["ns"].where(

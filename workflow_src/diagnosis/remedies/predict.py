@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from math import hypot
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,34 +30,20 @@ COMPILED_UNSURE = 0.75
 """The kernels of compiled code take half to twice the time that is predicted."""
 
 
-class Span(NamedTuple):
-    """A quantity's 95 % interval, and what is usual in between."""
-
-    least: float
-    usual: float
-    most: float
-
-
-class Host(NamedTuple):
-    """The host's time for a launch of a pass (ns), at most, and whether it sets the pace."""
-
-    ns: float
-    sets_pace: bool
-
-
-def host_of(about: About, earlier: Mapping[str, float], last: str) -> Host:
-    """The host's time for a launch of the `last` pass that gives the plain time, by that of earlier
-    passes: each launch must come before the work that then is left."""
+def host_of(about: About, earlier: Mapping[str, float], last: str) -> tuple[float, bool]:
+    """The host's time (ns) for a launch of the `last` pass that gives the plain time, by that of
+    earlier passes, at most, and whether it sets the pace: each launch must come before the work
+    that then is left."""
     step, plain_ns = about.step, about.plain_ms * NS_PER_MS
     left_ns = np.cumsum((step.recording.columns["work.end_ns"] + GAP_NS)[::-1])[::-1]
     without_ns = np.cumsum(step.by_launch(earlier)) + left_ns
     nth = np.cumsum(step.by_launch({last: 1.0}))
     most = float(((plain_ns - without_ns)[nth > 0] / nth[nth > 0]).min(initial=plain_ns))
-    return Host(max(0.0, most), float(without_ns.max()) < LAUNCH_BOUND * plain_ns)
+    return max(0.0, most), float(without_ns.max()) < LAUNCH_BOUND * plain_ns
 
 
-def predicted(about: About, remedies: Sequence[str]) -> Span:
-    """The time (ms) with remedies, in their order, with its 95 % interval.
+def predicted(about: About, remedies: Sequence[str]) -> tuple[float, float, float]:
+    """The time (ms) with remedies, in their order, between the ends of its 95 % interval.
 
     Raises NotKnownError if the effect of one can't be told.
     """
@@ -77,7 +62,7 @@ def predicted(about: About, remedies: Sequence[str]) -> Span:
         EFFECTS[remedy](about, plan, remedies)
     ms = replayed(plan).step_ns / NS_PER_MS
     times = 1 + _unsure_ms(plan, before_ns, ms, COMPILE in remedies) / ms
-    return Span(ms / times, ms, ms * times)
+    return ms / times, ms, ms * times
 
 
 def _edit(about: About, scale: float, gap_ns: float) -> Edit:
