@@ -15,7 +15,7 @@ from workflow_src.placing.kernel_names import (
     read_rules,
     short_names,
 )
-from workflow_src.placing.kernel_words import built_for, changes_type, what
+from workflow_src.placing.kernel_words import changes_type, what
 
 CORPUS = pd.read_csv(Path(__file__).parent / "data" / "kernel_names.csv", keep_default_na=False)
 
@@ -158,19 +158,6 @@ TO_FP32 = (
 )
 def test_kernels_in_words(name, short_name, family, expected):
     assert what(name, short_name, family) == expected
-
-
-NAMES = [
-    ("nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNN", None),
-    ("nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNN", 90),
-    ("cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_nn_align1", 75),
-    ("ampere_sgemm_128x64_nn", 80),
-]
-
-
-@pytest.mark.parametrize(("name", "capability"), NAMES)
-def test_the_capability_in_a_kernels_name(name: str, capability: int | None) -> None:
-    assert built_for(name) == capability
 
 
 @pytest.mark.parametrize(

@@ -123,10 +123,10 @@ def test_a_law_fails_on_a_table_that_was_tampered_with(name: str) -> None:
 
 def test_what_is_missing_in_one_table_is_a_violation() -> None:
     tables = of_case()
-    tables["alignment"]["gemm_share_with_shape"] = float("nan")
+    tables["operators"]["flops_per_step"] = float("nan")
     tables["ledger"] = tables["ledger"].iloc[:0]
     found = check(tables).set_index("law")
-    assert "products = kernels of the family gemm" in found.index
+    assert "operators = alignment, FLOPs" in found.index
     assert (found.loc[["kernels = ledger"], "right"] == 0).all()
     row = found.loc[["kernels = ledger, steps"]].set_index("phase").loc["forward"]
     assert (row["left"], row["right"], row["difference"]) == (3, 0, 3)

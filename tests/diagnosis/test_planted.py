@@ -17,7 +17,7 @@ from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.case_capture import read_case
 from workflow_src.tables.diagnosis_tables import account, diagnosis_tables, division
-from workflow_src.tables.findings import case_findings, measured, steps_of, subjects
+from workflow_src.tables.findings import case_findings, measured, subjects
 
 DATA = Path("tests/data/captures/planted")
 
@@ -96,7 +96,8 @@ def test_a_fault_that_costs_little_is_told_below() -> None:
 @pytest.mark.parametrize("fault", ["reduced_in_each_micro_batch", "small_collectives"])
 def test_a_fault_of_two_ranks_is_told_of_both(fault: str) -> None:
     recorded = attributed(read(DATA / f"{fault}-ranks.sqlite.gz"), None)
-    first = [diagnose(subject).findings[0].key for subject in subjects(recorded)]
+    ranks = [Subject.of(recorded, process) for process in recorded.capture.processes]
+    first = [diagnose(subject).findings[0].key for subject in ranks]
     assert first == [fault] * 2
 
 
@@ -175,7 +176,7 @@ def test_each_phase_is_searched_and_what_is_found_saves_of_its_unprofiled_step(n
 def test_the_wait_that_ends_a_step_is_how_it_is_timed() -> None:
     capture = read_case(OF_CASES / "nsys" / "tiny-ctx64-fp32").placed
     for phase in PHASES:
-        (subject,) = subjects(steps_of(capture, phase))
+        (subject,) = subjects(capture, phase)
         assert subject.step_count == 3
         (wait,) = synchronizations(subject)
         assert (wait.where, wait.told["calls"]) == (phase, 1)

@@ -86,7 +86,10 @@ def launched(work: pd.DataFrame, made: Numbered) -> tuple[dict[str, Any], int, d
         at = np.searchsorted(made.keys[1:], wanted, side="right")
         call = np.where(made.keys[at] == wanted, made.row[at], UNKNOWN)
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
-    rows: dict[str, Any] = {name: _at(calls[own], call) for name, own in columns.items()}
+    rows: dict[str, Any] = {
+        name: np.append(each := calls[own].to_numpy(), np.array(UNKNOWN, each.dtype))[call]
+        for name, own in columns.items()
+    }
     launching = made.row[launches_work(calls["name"])[made.row]]
     lost = launching[~np.isin(launching, call)]
     # One whose number an activity has of which nothing else is known may not be lost.
@@ -115,10 +118,3 @@ def all_calls(
         columns = {name: np.append(each, overheads[name]) for name, each in columns.items()}
     names = union_categoricals([calls["name"], overheads["name"]])
     return columns | {"kind": coded(kinds, (API, PAGEABLE_COPY, OVERHEAD)), "name": names}
-
-
-def _at(column: "pd.Series[Any]", call: Indices) -> Integers:
-    values, found = column.to_numpy(), call >= 0
-    each = np.full(len(call), UNKNOWN, dtype=values.dtype)
-    each[found] = values[call[found]]
-    return each

@@ -1,4 +1,4 @@
-"""What a kernel or operator does, in words, and how it multiplies, from its name."""
+"""What a kernel or operator does, in words, from its name."""
 
 import re
 from functools import cache
@@ -43,9 +43,6 @@ _OPERATIONS = {
 _INDUCTOR = re.compile(r"^triton_[a-z]{3}_fused_(\w+?)(?:_\d+)?$")
 """A kernel that torch.compile generated, named after the operations that it fuses."""
 
-_BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
-_GENERATIONS = {"volta": 70, "turing": 75, "ampere": 80}
-
 
 @cache
 def what(name: str, short_name: str, family: str) -> str:
@@ -66,9 +63,3 @@ def what(name: str, short_name: str, family: str) -> str:
 def changes_type(name: str) -> bool:
     """Whether a kernel casts; of a CPU's operators, whether it copies: its name tells no more."""
     return name == "aten::copy_" or any(pattern.search(name) for pattern, _ in _COPIES)
-
-
-def built_for(name: str) -> int | None:
-    """The compute capability that a matrix product's kernel is named after, as 90 for sm90."""
-    found = _BUILT_FOR.search(name)
-    return int(found[1]) if found else _GENERATIONS.get(name.partition("_")[0])

@@ -1,18 +1,12 @@
-"""The ledger of a step: its wall time as device time plus idle time, split by cause.
+"""The ledger of a step: its wall time as device time plus idle time, split by cause
+(docs/captures.md).
 
 wall = device_active + idle, and idle is the sum of its causes, exactly, in integer nanoseconds. A
-gap, in which the device does nothing, up to its next activity or the end of the step, is split in
-this order:
-
-1. profiler: where it overlaps an overhead that the profiler recorded of itself.
-2. queued: from the moment an activity was available to the device until the device started one.
-   An activity is available when its launch call returns, or when it starts, if that is earlier.
-3. tail: after the last activity of a step, from the start of the step's last blocking call to the
-   end of the step.
-4. The remainder is the host's, which had not yet launched what the device waited for. Of it
-   - synchronization is as much as the host had been blocked since its previous launch;
-   - launch is the rest, whatever the host did.
-   If the call that launched the next activity is not in the capture, it is unexplained instead.
+gap, up to the device's next activity or the end of the step, is split in this order: `profiler`;
+`queued`, from when an activity was available, as its launch call had returned or it started; `tail`
+from the start of the step's last blocking call. The remainder is the host's: `synchronization` is
+as much as it had been blocked since its previous launch, `launch` the rest, or, if the call that
+launched the next activity is not in the capture, `unexplained`.
 
 A blocking call returns microseconds after the device became idle: it costs the gap after it. Had it
 taken no time, the next launch would have come earlier by as much, so that is what it explains, at

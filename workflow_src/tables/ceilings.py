@@ -17,24 +17,18 @@ from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import own_columns
 
 
-def tabulated(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A raw row with its rates, in the unit of its kind, and the clock meanwhile (MHz)."""
-    if row["status"] != "ok":
-        return {**row}
-    unit, samples = RATES[row["kind"]][1], row["samples_ns"]
-    clocks = [value for value in row.get("sm_clock_mhz") or [] if value is not None]
-    return {
-        **row,
-        f"median_{unit}": rate_of(row, median(samples)),
-        f"best_{unit}": rate_of(row, min(samples)),
-        "sm_clock_mhz": float(median(clocks)) if clocks else None,
-    }
-
-
 def table(result: Mapping[str, Any]) -> pd.DataFrame:
-    """A row per measurement; `is_ceiling`: the best of its kind and precision."""
+    """A row per measurement with its rates, in the unit of its kind, and the clock meanwhile (MHz);
+    `is_ceiling`: the best of its kind and precision."""
     around = {name: result["environment"].get(name, "") for name in MEASURED_WITH}
-    lines = [tabulated(row) | around for row in result["rows"]]
+    lines = [row | around for row in result["rows"]]
+    for row in (line for line in lines if line["status"] == "ok"):
+        unit, samples = RATES[row["kind"]][1], row["samples_ns"]
+        row[f"median_{unit}"], row[f"best_{unit}"] = (
+            rate_of(row, how(samples)) for how in (median, min)
+        )
+        clocks = [value for value in row.get("sm_clock_mhz") or [] if value is not None]
+        row["sm_clock_mhz"] = float(median(clocks)) if clocks else None
     found = pd.DataFrame(lines, columns=[*own_columns("ceilings")])
     best = found.filter(regex="^best_").astype("float64").max(axis=1).fillna(0)
     first = best[best > 0].groupby([found["kind"], found["precision"]]).idxmax()

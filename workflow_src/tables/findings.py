@@ -37,25 +37,19 @@ def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
     found = [
         findings_of(measured(each), plain_ns.get(phase)).assign(phase=phase)
         for phase in PHASES
-        for each in subjects(steps_of(case.placed, phase))
+        for each in subjects(case.placed, phase)
     ]
     table = pd.concat(found or [pd.DataFrame()]).reindex(columns=[*own_columns("findings")])
     rank = table.groupby("phase").cumcount() + 1
     return table.assign(rank=rank, saves_share=table["saves_ms"] / table["step_ms"])
 
 
-def steps_of(found: Attributed, phase: str) -> Attributed:
-    """A case's capture, of whose steps only one phase's count."""
-    paths = found.paths
-    steps = StepRanges(Rule.NAMED, paths.text[paths.of_range] == phase)
-    return replace(found, steps=steps)
-
-
-def subjects(found: Attributed) -> Iterator[Subject]:
-    """The steps of each process that has any with API calls."""
+def subjects(found: Attributed, phase: str) -> Iterator[Subject]:
+    """The steps of a phase of each process that has any with API calls."""
+    steps = StepRanges(Rule.NAMED, found.paths.text[found.paths.of_range] == phase)
     for process in found.capture.processes:
         with suppress(TraceError):
-            yield Subject.of(found, process)
+            yield Subject.of(replace(found, steps=steps), process)
 
 
 def measured(subject: Subject) -> Subject:

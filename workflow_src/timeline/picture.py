@@ -41,19 +41,6 @@ def draw(found: Timeline) -> str:
     """The picture as SVG; phases that aren't of PHASES stand last."""
     if found.steps.empty:
         return svg.picture([svg.label("The capture holds no step.", 4, 18)], svg.EMPTY_HEIGHT + 4)
-    found, names = _with_few_names(found)
-    colors, parts, top = svg.palette(names), list[str](), 4.0
-    of_phase = {step["phase"]: step for _, step in found.steps.sort_values("start_ns").iterrows()}
-    for phase in sorted(of_phase, key=[*PHASES, *of_phase].index):
-        drawn, top = _step(of_phase[phase], found, colors, top)
-        parts += drawn
-    causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
-    below, height = svg.legend(colors | causes, top)
-    return svg.picture([*parts, below], top + height + 6)
-
-
-def _with_few_names(found: Timeline) -> tuple[Timeline, list[str]]:
-    """The same with at most as many components as there are colors, and these."""
     names = {*found.ranges["component"], *found.activities["component"]}
     if len(names) > len(svg.COLORS):
         times = found.activities.groupby("component")["duration_ns"].sum()
@@ -63,7 +50,14 @@ def _with_few_names(found: Timeline) -> tuple[Timeline, list[str]]:
             for rows in (found.ranges, found.activities)
         )
         found = replace(found, ranges=ranges, activities=work)
-    return found, in_model_order(names)
+    colors, parts, top = svg.palette(in_model_order(names)), list[str](), 4.0
+    of_phase = {step["phase"]: step for _, step in found.steps.sort_values("start_ns").iterrows()}
+    for phase in sorted(of_phase, key=[*PHASES, *of_phase].index):
+        drawn, top = _step(of_phase[phase], found, colors, top)
+        parts += drawn
+    causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
+    below, height = svg.legend(colors | causes, top)
+    return svg.picture([*parts, below], top + height + 6)
 
 
 def _step(

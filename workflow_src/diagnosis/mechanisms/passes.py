@@ -15,7 +15,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import repeated, runs
-from workflow_src.diagnosis.recording import Edit, Mask
+from workflow_src.diagnosis.recording import Edit
 from workflow_src.diagnosis.subject import MOST, Subject, once, rows_of
 from workflow_src.placing.paths import common_path
 from workflow_src.placing.ranks import COLLECTIVE
@@ -136,15 +136,19 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
 
 def metrics(subject: Subject) -> Iterator[Finding]:
     """Softmaxes that backward has no gradients of, and choices, after the last product."""
-    calls = _after_products(subject)
-    begins = _without_gradient(subject, calls)
+    calls, own = _after_products(subject), subject.own[matching(subject.own["launched"], SOFTMAX)]
+    backward = matching(own["launched"], BACKWARD)
+    own = own.assign(beyond=1 - 2 * backward)[backward | (own["thread"] == subject.loop_thread)]
+    last = own[own.index.isin(calls.index)][::-1].groupby("step").cumcount()
+    few = last < own.groupby("step")["beyond"].transform("sum")[last.index]
+    begins = matching(calls["launched"], CHOICE) | calls.index.isin(last.index[few])
     if calls.loc[begins, "step"].nunique() <= MOST * subject.step_count:
         return  # It may be an evaluation.
     # Softmaxes with a gradient, and what else is of a loss.
     loss = matching(calls["launched"], SOFTMAX) | (calls["family"] == "loss").to_numpy()
-    own = calls["family"].isin(ARITHMETIC).to_numpy() & (~loss | begins)
+    members = calls["family"].isin(ARITHMETIC).to_numpy() & (~loss | begins)
     elsewhere = calls[["path", "step", "after"]]
-    segment = runs(own, (elsewhere != elsewhere.shift()).any(axis=1).to_numpy())
+    segment = runs(members, (elsewhere != elsewhere.shift()).any(axis=1).to_numpy())
     nth = pd.Series(np.arange(len(calls)), calls.index)
     of_segment = nth.where(begins & (segment != NOWHERE)).groupby(segment)
     first, last = of_segment.transform("min"), of_segment.transform("max")
@@ -165,12 +169,3 @@ def _after_products(subject: Subject) -> pd.DataFrame:
     needless = [call for span in needless_passes(subject) for call in span]
     elsewhere = calls["step"].isin(subject.calls["step"].reindex(needless)) | (calls["step"] < 0)
     return calls.assign(after=after)[(after >= 0) & ~inside & ~elsewhere]
-
-
-def _without_gradient(subject: Subject, calls: pd.DataFrame) -> Mask:
-    own = subject.own[matching(subject.own["launched"], SOFTMAX)]
-    backward = matching(own["launched"], BACKWARD)
-    own = own.assign(beyond=1 - 2 * backward)[backward | (own["thread"] == subject.loop_thread)]
-    last = own[own.index.isin(calls.index)][::-1].groupby("step").cumcount()
-    few = last < own.groupby("step")["beyond"].transform("sum")[last.index]
-    return matching(calls["launched"], CHOICE) | calls.index.isin(last.index[few])

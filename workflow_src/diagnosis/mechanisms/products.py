@@ -11,15 +11,13 @@ from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.recording import Edit
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
-from workflow_src.placing.kernel_words import built_for
 
 Rates = tuple[float, float, float]
 """How many times as fast as in fp32 a large product is in TF32, 16 bits and fp64."""
 
-HOPPER = (9, 0)
 RATES: Mapping[tuple[int, int], Rates] = {
     (7, 0): (1, 8, 1), (7, 5): (1, 4, 1), (8, 0): (8, 16, 1), (8, 6): (1, 2, 1),
-    (8, 9): (1, 2, 1), HOPPER: (7.5, 15, 15 / 13), (10, 0): (13, 28, 1), (10, 3): (13, 28, 1),
+    (8, 9): (1, 2, 1), (9, 0): (7.5, 15, 15 / 13), (10, 0): (13, 28, 1), (10, 3): (13, 28, 1),
     (12, 0): (1, 2, 1),
 }  # fmt: skip
 """At least, by compute capability: the least of the dense rates of NVIDIA's datasheets (V100; T4,
@@ -59,17 +57,9 @@ around each."""
 
 
 def _rates(subject: Subject) -> Rates:
-    """What a capture's card gains.
-
-    If the file names no card, it is the newest that any kernel is built for, if that is Hopper or
-    later: these kernels run on no other.
-    """
+    """What a capture's card gains."""
     card = subject.attributed.capture.recording.card
     capability = card.capability if card else None
-    if not capability:
-        names = subject.work.loc[subject.work["family"].isin(["gemm", "convolution"]), "name"]
-        newest = divmod(max((built_for(str(name)) or 0 for name in names.unique()), default=0), 10)
-        capability = newest if newest >= HOPPER else None
     other = LEAST if not capability or capability > min(RATES) else NONE
     return RATES.get(capability or (0, 0), other)
 
