@@ -133,7 +133,7 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
     require_complete(case)
     names = case.ranges["name"].value_counts().to_dict()
     assert names == {"forward": 3, "block": 3, END_OF_CAPTURE: 1}
-    assert case.capture.total_ns == 0
+    assert case.placed.capture.total_ns == 0
     assert stats_total_ns(folder / "cuda_gpu_kern_sum.csv") is None
 
 

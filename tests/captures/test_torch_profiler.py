@@ -162,4 +162,4 @@ def test_a_real_trace_conserves_torchs_own_total(tmp_path: Path) -> None:
     assert (case.work["range"] == 0).all() and case.ranges["path"].tolist() == ["forward"]
     operators = [e for e in profiler.key_averages() if e.key != "forward"]
     total_us = sum(e.self_cpu_time_total for e in operators)
-    assert case.capture.total_ns == pytest.approx(total_us * 1000, abs=len(case.work))
+    assert case.placed.capture.total_ns == pytest.approx(total_us * 1000, abs=len(case.work))

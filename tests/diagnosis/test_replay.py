@@ -125,15 +125,6 @@ def test_a_step_made_by_hand_takes(name: str) -> None:
     assert times(model, *changes) == expected
 
 
-def test_a_launch_into_a_full_queue_returns_when_one_of_those_before_it_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Kernels start at 15, 65, 115, 165; one may be pending, so the third launch returns at 65,
-    # the fourth at 115, and the host goes on at 115 for its 100.
-    monkeypatch.setattr("workflow_src.diagnosis.replay.QUEUE", 1)
-    assert times(Model([[*[Call(10, 5, KERNEL)] * 4, Call(95, 5)]])) == [215]
-
-
 def test_a_plain_step_is_one_whose_host_takes_the_share_that_gives_its_time() -> None:
     # Of 4 times 16 of the host and 4 of the last kernel, half of the host's stays.
     recording = Model([[Call(10_000, 6_000, [(0, 4_000)])] * 4]).recording()

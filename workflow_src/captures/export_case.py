@@ -40,14 +40,6 @@ def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
     return [database]
 
 
-def exported_file(folder: Path) -> Path:
-    """The file in an export that holds the capture. Raises TraceError if there is none."""
-    for path in (folder / DATABASE, folder / TRACE):
-        if path.is_file():
-            return path
-    raise TraceError(f"{folder} is no export: it holds neither {DATABASE} nor {TRACE}")
-
-
 def export(capture: Path, folder: Path) -> None:
     """Export `capture` into `folder`, which appears complete or not at all.
 

@@ -41,18 +41,16 @@ GPUS = "TARGET_INFO_GPU"
 SYSTEM, DRIVER = "TARGET_INFO_SYSTEM_ENV", "NvDriverVersion"
 PRODUCT = "EXPORT_PRODUCT_VERSION"
 
-Lost = Counter[str]
-
 
 def read(store: Store) -> Capture:
     """The capture in an nsys export. Raises TraceError, or what reading the store raises."""
     store.check()
-    lost = Lost()
+    lost = Counter[str]()
     # Calls are read in another thread meanwhile.
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(_calls, store, RUNTIME, lost)
         work, copies = read_work(store, lost)
-        overheads = _calls(store, OVERHEADS, Lost())
+        overheads = _calls(store, OVERHEADS, Counter())
         parts = {"calls": reading.result(), "overheads": overheads, "work": work}
     parts, notes = checked({"ranges": _ranges(store, lost), **parts})
     ranges, calls, overheads, work = parts.values()
@@ -76,7 +74,7 @@ def read(store: Store) -> Capture:
     return Capture.of(tables, tuple(notes), recording(store, counts))
 
 
-def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
+def _calls(store: Store, table: str, lost: Counter[str]) -> pd.DataFrame:
     """The calls, or nsys's own time, as Capture.calls with `correlation`; one without an end ends
     where it begins."""
     # A connection of its own, as it may be used in another thread.
@@ -109,7 +107,7 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
-def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
+def _ranges(store: Store, lost: Counter[str]) -> pd.DataFrame:
     rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES), copy=False)
     rows["process"] = process_of(rows["globalTid"].to_numpy())
     rows["name"] = _texts(store, rows["textId"].tolist())

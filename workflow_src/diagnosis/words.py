@@ -28,7 +28,7 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
         "times": "once" if told["calls"] == 1 else f"{told['calls']} times",
         "steps": steps,
     }
-    fact = mechanism.fact.format(**_numbers(finding) | named)
+    fact = mechanism.fact.format(**numbers(finding) | named)
     if some and "{steps}" not in mechanism.fact:
         fact += f", in {steps}"
     if np.isnan(finding.saves_ms):
@@ -40,12 +40,8 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     return f"{fact}{' (as recorded)' * plain}{saved}."
 
 
-def assumed(finding: Finding) -> str:
-    """What a step without a finding is replayed with."""
-    return str(MECHANISMS[finding.key].assumes).format(**_numbers(finding))
-
-
-def _numbers(finding: Finding) -> dict[str, Any]:
+def numbers(finding: Finding) -> dict[str, Any]:
+    """What formats of mechanisms.csv name, times as text."""
     times = {"host_ms": finding.host_ms, "device_ms": finding.device_ms}
     told = {"kept_ms": 0.0, **finding.told, **times}
     return {name: _ms(each) if name.endswith("_ms") else each for name, each in told.items()}

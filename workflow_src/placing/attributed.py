@@ -32,8 +32,6 @@ from workflow_src.placing.placing import OF_ROWS, Placed, place
 from workflow_src.placing.ranks import waits
 from workflow_src.placing.step_rules import MADE, Rule, StepRanges, choose_steps
 
-CAST = "cast"
-
 
 @dataclass(frozen=True)
 class Attributed:
@@ -123,12 +121,12 @@ def _lost(capture: Capture) -> tuple[Note, ...]:
 
 def work_names(work: pd.DataFrame) -> tuple[Indices, pd.DataFrame]:
     """The kind and name of each activity by number, and a row for each: family, which may be GRAPH
-    or CAST, and short_name."""
+    or "cast", and short_name."""
     groups = work.groupby(["kind", "name"], sort=False)
     names = groups.size().index.to_frame(index=False).astype({"name": object})
     kind, name = names["kind"], names["name"].astype(str)
     family = families(name).where(kind != GRAPH, GRAPH)
     casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)
-    family = family.mask(casts, CAST).astype(object)
+    family = family.mask(casts, "cast").astype(object)
     found = names.assign(family=family, short_name=distinct_names(name))
     return np.asarray(groups.ngroup(), dtype=np.int64), found

@@ -10,11 +10,11 @@ import pandas as pd
 
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.export_case import exported_file
 from workflow_src.captures.reading import read
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
 from workflow_src.common.nesting import NOWHERE, flattened
+from workflow_src.common.nsys_cli import DATABASE, TRACE
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.step_rules import Rule, StepRanges
 from workflow_src.placing.steps import step_ranges, steps
@@ -39,11 +39,6 @@ class CaseCapture:
     work: pd.DataFrame
 
     @property
-    def capture(self) -> Capture:
-        """What was read."""
-        return self.placed.capture
-
-    @property
     def facts(self) -> dict[str, str]:
         """What the capture says of its host, by name; those of older runs say nothing."""
         found = filter(None, map(_FACT.fullmatch, self.ranges["name"]))
@@ -53,7 +48,10 @@ class CaseCapture:
 def read_case(export: Path) -> CaseCapture:
     """The capture in an export's folder. Raises TraceError if it can't be read."""
     try:
-        return placed_case(read(exported_file(export)))
+        here = [path for path in (export / DATABASE, export / TRACE) if path.is_file()]
+        if not here:
+            raise TraceError(f"{export} is no export: it holds neither {DATABASE} nor {TRACE}")
+        return placed_case(read(here[0]))
     except TraceError as error:
         raise TraceError(f"{error}, or {remake(export)}") from error
 
@@ -93,7 +91,7 @@ def ledger(case: CaseCapture) -> pd.DataFrame:
 
 def require_complete(case: CaseCapture) -> None:
     """Raise TraceError unless the capture's closing range is there, and all of it was read."""
-    capture, made = case.capture, case.capture.recording
+    capture, made = case.placed.capture, case.placed.capture.recording
     by = f"{made.profiler} {made.version}"
     if not (capture.ranges["name"] == END_OF_CAPTURE).any():
         raise TraceError(

@@ -71,7 +71,8 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
 
     Raises TraceError if the parts don't add up to the total, or nsys counted another total.
     """
-    total_ns, inside, busy = case.capture.total_ns, kernels["phase"] != "", kernels["busy_ns"]
+    total_ns, busy = case.placed.capture.total_ns, kernels["busy_ns"]
+    inside = kernels["phase"] != ""
     attributed_ns, outside_ns = int(busy[inside].sum()), int(busy[~inside].sum())
     if attributed_ns + outside_ns != total_ns:
         raise TraceError(
@@ -85,7 +86,7 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
             + CAPTURE_AGAIN
         )
     row = {
-        "profiler": case.capture.recording.profiler,
+        "profiler": case.placed.capture.recording.profiler,
         "total_ns": total_ns,
         "attributed_ns": attributed_ns,
         "outside_ns": outside_ns,
@@ -114,7 +115,7 @@ def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
     """All tables of a case by name. Raises StageError if one of its files can't be used."""
     case = read_case(export)
     require_complete(case)
-    capture, ranges, activities = case.capture, case.ranges, case.work
+    capture, ranges, activities = case.placed.capture, case.ranges, case.work
     kernels = kernels_table(ranges, activities)
     by_nsys = capture.recording.profiler == "nsys"
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None

@@ -19,7 +19,7 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
 from workflow_src.diagnosis.idle import idle_causes
 from workflow_src.diagnosis.subject import Subject
-from workflow_src.diagnosis.words import assumed, headline
+from workflow_src.diagnosis.words import headline, numbers
 from workflow_src.placing.attributed import Attributed
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -111,7 +111,7 @@ def _rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> pd.DataFrame:
             "saves_ms": each.saves_ms,
             "saves_with_above_ms": each.saves_with_above_ms,
             "headline": headline(each, diagnosis.step_ms, diagnosis.plain),
-            "assumes": assumed(each),
+            "assumes": MECHANISMS[each.key].assumes.format(**numbers(each)),
             "remedy": MECHANISMS[each.key].remedy,
             **each.told,
         }

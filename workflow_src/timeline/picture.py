@@ -68,10 +68,11 @@ def _step(
     title = f"{name}: step {step['step']}, {svg.milliseconds(wall)} in the capture"
     parts = [svg.label(title, 4, top + 12, weight="bold")]
     top += 18
-    ranges, launches, work, idle = (
-        rows[rows["phase"] == phase]
-        for rows in (found.ranges, found.launches, found.activities, found.idle)
+    ranges, work, idle = (
+        rows[rows["phase"] == phase] for rows in (found.ranges, found.activities, found.idle)
     )
+    launches = work[work["launch_end_ns"] > work["launch_ns"]]
+    launches = launches.assign(start_ns=launches["launch_ns"], end_ns=launches["launch_end_ns"])
     depths = [mine for _, mine in ranges.groupby("depth")]
     lanes = [
         ("host ranges", RANGE_HEIGHT, RANGE_HEIGHT - 1, depths, "component", colors),

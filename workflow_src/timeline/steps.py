@@ -40,12 +40,6 @@ class Timeline:
     activities: pd.DataFrame
     idle: pd.DataFrame
 
-    @property
-    def launches(self) -> pd.DataFrame:
-        """Activities whose launch took time, at its time."""
-        found = self.activities[self.activities["launch_end_ns"] > self.activities["launch_ns"]]
-        return found.assign(start_ns=found["launch_ns"], end_ns=found["launch_end_ns"])
-
 
 def timeline_of(case: CaseCapture) -> Timeline:
     """The timeline of a case's capture."""
