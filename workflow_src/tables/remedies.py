@@ -93,11 +93,9 @@ def plain_steps(phases: Phases) -> Phases:
     hosts["ns"] = hosts["ns"].where(
         hosts["told"], hosts["ns"].clip(upper=usual.fillna(USUAL_HOST_NS))
     )
-    known: dict[Any, Any] = {
-        case: own.set_index("pass")["ns"].to_dict() for case, own in hosts.groupby("case")
-    }
+    ns = hosts.set_index(["case", "pass"])["ns"]
     return {
-        case: {phase: replace(about, host_ns=known[case]) for phase, about in abouts.items()}
+        case: {phase: replace(about, host_ns=dict(ns[case])) for phase, about in abouts.items()}
         for case, abouts in phases.items()
     }
 

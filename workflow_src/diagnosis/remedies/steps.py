@@ -35,7 +35,7 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
     first = path.str[0].fillna("")
     backward = (operators["forward_operator"].fillna("") != "") | (first == BACKWARD)
     name = np.select([first == OPTIMIZER, backward], [OPTIMIZER, BACKWARD], FORWARD)
-    columns = {
+    work = pd.DataFrame({
         "case": operators["case"],
         "phase": operators["phase"],
         "pass": name.astype(object),
@@ -45,8 +45,7 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
         "device_ms": operators["busy_ms_per_step"].astype("float64"),
         "bytes": operators["bytes_per_step"].fillna(0.0),
         "flops": operators["flops_per_step"].fillna(0.0),
-    }
-    work = pd.DataFrame(columns)
+    })  # fmt: skip
     work["kind"] = _kinds(work, operators)
     # A range runs in a step as often as most of its operators do.
     ranges = work.groupby(["case", "phase", "pass", "path"])["launches"]
