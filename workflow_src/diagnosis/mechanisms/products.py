@@ -22,7 +22,7 @@ RATES: Mapping[tuple[int, int], Rates] = {
 }  # fmt: skip
 """At least, by compute capability: the least of the dense rates of NVIDIA's datasheets (V100; T4,
 RTX 2080 Ti; A100; A10, RTX 3090; L4, RTX 4090; B200, B300; RTX 5090). Hopper's 15 is the median of
-768 products of an H100 (examples/h100, products.csv). On an H200 (product_kinds.py:
+768 products of an H100 (examples/h100). On an H200 (product_kinds.py:
 benchmarks/README.md) three products each took tf32 1.9 to 2.0, fp32 14.3 to 15.6 and fp64 12.3 to
 13.0 times as long as 16 bits."""
 

@@ -103,11 +103,9 @@ def _fuse_chains(about: About, plan: Plan, remedies: Remedies) -> None:
     # Of each range, each time it runs, one kernel reads first and writes last.
     ranges = step.work[rows].groupby(["pass", "path"])
     left = ranges["instances"].transform("first") / ranges["launches"].transform("sum")
-    factor, price = (
-        np.ones(len(rows)),
-        np.where(step.of("pass", steps.OPTIMIZER), 1, COMPILED_PRICE),
-    )
+    factor = np.ones(len(rows))
     factor[rows] = left.clip(upper=1)
+    price = np.where(step.of("pass", steps.OPTIMIZER), 1, COMPILED_PRICE)
     every = np.arange(len(step.row))
     edit = Edit(every, every, gap_factor=(factor * price)[step.row], factor=factor[step.row])
     edit.apply(plan)
