@@ -73,11 +73,12 @@ share = partial(_number, at_most=1.0, allowed="above 0 and at most 1")
 def stage_arguments(about: str | None, **kinds: Any) -> argparse.Namespace:
     """The arguments of a stage, all required: by name their type, or several in a list.
 
-    One that is False is a flag.
+    One that is False is a flag; in a tuple are several or none.
     """
     parser = Parser(description=about)
     for name, kind in kinds.items():
-        several = {"nargs": "*"} if isinstance(kind, list) else {}
+        many = isinstance(kind, list | tuple)
+        several = {"nargs": "+" if isinstance(kind, list) else "*"} if many else {}
         typed = {"type": kind[0] if several else kind, "required": True, **several}
         how: dict[str, Any] = {"action": "store_true"} if kind is False else typed
         parser.add_argument(f"--{name.replace('_', '-')}", **how)

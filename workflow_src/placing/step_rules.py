@@ -11,6 +11,7 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
+from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.rows import Mask, spans
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
@@ -87,7 +88,7 @@ def _candidates(
 ) -> Iterator[tuple[Rule, pd.DataFrame]]:
     ranges, profilers = placed.ranges, every[matching(every["name"], PROFILERS)]
     if named == ALL:
-        yield Rule.WHOLE, whole(placed.work)
+        yield Rule.WHOLE, whole(placed.work[placed.work["thread"] != UNKNOWN])
     if named:
         for rule, rows in ((Rule.NAMED, ranges), (Rule.PROFILERS, profilers)):
             yield rule, rows[rows["name"] == named]

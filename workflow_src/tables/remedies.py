@@ -152,7 +152,7 @@ def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
 @one_sentence()
 def main() -> None:
     """Write the table of remedies."""
-    files = {"tables": existing_folder, "ceilings": [existing_file], "output": new_file}
+    files = {"tables": existing_folder, "ceilings": (existing_file,), "output": new_file}
     given = stage_arguments(__doc__, **files)
     with reading(given.tables, "the joined tables", remake(given.output), StageError):
         found = table(read_run(given.tables, given.ceilings))
